@@ -1,7 +1,11 @@
 //! The commands.
 
 mod commands;
+mod logs;
 mod manage;
+mod manage_file;
+mod manage_rest;
+mod managed;
 mod restart;
 mod secrets;
 

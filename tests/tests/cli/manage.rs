@@ -1,61 +1,10 @@
 //! Managing servers: every command with a running gateway and without, with good input and bad.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
-
-use http::{Method, StatusCode};
-use mcpproxy_tests::{Fixture, Home, HttpClient, Product, Ran, eventually};
-use serde_json::{Value, json};
+use mcpproxy_tests::{Home, Product, eventually, within};
+use serde_json::json;
 
 use crate::PROGRAMS;
-
-const TOOLS: [&str; 2] = [
-    r#"{"name":"look","description":"Looks something up","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}"#,
-    r#"{"name":"run","description":"Runs something","inputSchema":{"type":"object"}}"#,
-];
-
-/// A file as a person wrote it. Nothing of it is a server that can be started.
-const FILE: &str = r#"{
-  // Tests go by words.
-  "discovery": { "semantic": false },
-
-  "mcpServers": {
-    // Not now.
-    "off": { "command": "nothing", "disabled": true } // later
-  },
-}
-"#;
-
-fn fixture() -> Fixture {
-    Fixture::new(PROGRAMS).tools(&TOOLS)
-}
-
-fn home() -> Home {
-    let home = Home::new(PROGRAMS, &json!({}));
-    home.write_config_text(FILE);
-    home
-}
-
-fn file(home: &Home) -> String {
-    std::fs::read_to_string(home.config_file()).expect("the configuration can be read")
-}
-
-/// Words of `upstream add` for a fixture under this name.
-fn add<'a>(name: &'a str, entry: &'a Value, flags: &[&'a str]) -> Vec<&'a str> {
-    let words = |value: &'a Value| value.as_str().expect("a fixture has a program");
-    let command = [words(&entry["command"]), words(&entry["args"][0])];
-    [&["upstream", "add", name], flags, &["--"], &command].concat()
-}
-
-#[track_caller]
-fn check(ran: &Ran, code: i32, told: &str) {
-    assert_eq!(ran.code, code, "{ran:?}");
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains(told), "{told}: {ran:?}");
-    if code != 0 {
-        assert!(ran.stdout.is_empty(), "{ran:?}");
-    }
-}
+use crate::managed::{FILE, add, check, file, fixture, home};
 
 /// The whole life of a server, by commands. Nothing else of the file changes.
 async fn life(home: &Home, has_gateway: bool) {
@@ -265,6 +214,19 @@ async fn wrong(home: &Home) {
             1,
             "`mcpproxy secrets set none`",
         ),
+        (
+            &[
+                "upstream",
+                "add",
+                "new",
+                "--cwd",
+                "/no/such/folder",
+                "--",
+                "sh",
+            ],
+            1,
+            "its working_dir does not exist",
+        ),
         (&broken, 1, "cannot be started"),
         (&["upstream", "remove", "of"], 1, "'off'"),
         (&["upstream", "enable", "of"], 1, "'off'"),
@@ -334,25 +296,6 @@ async fn a_broken_file_is_a_matter_of_configuration() {
 }
 
 #[tokio::test]
-async fn a_missing_default_file_is_made_and_a_named_one_is_not() {
-    let home = home();
-    std::fs::remove_file(home.config_file()).expect("the file is there");
-    let fixture = fixture();
-    let entry = fixture.entry();
-    let named = home.folder().join("named.json");
-    let named = named.to_str().expect("a path of UTF-8");
-    let refused = home.run(&add("new", &entry, &["--config", named])).await;
-    check(&refused, 4, "does not exist");
-    check(&home.run(&add("new", &entry, &[])).await, 0, "is added");
-    let mode = std::fs::metadata(home.config_file())
-        .expect("it is there")
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o777, 0o600);
-    assert!(home.run(&["upstream", "list"]).await.stdout.contains("new"));
-}
-
-#[tokio::test]
 async fn snippets_of_clients_are_added() {
     let product = Product::start_in(home(), &[]).await;
     let (one, two) = (fixture(), fixture());
@@ -414,253 +357,55 @@ async fn a_dry_run_writes_nothing_and_force_keeps_what_is_broken() {
     assert!(file(&home).contains("/no/such/program"));
 }
 
-/// A person writes while the server starts: both changes are there, and what is taken back is our own.
 #[tokio::test]
-async fn a_change_that_a_person_made_meanwhile_survives() {
-    let product = Product::start_in(home(), &[]).await;
-    for (name, fixture, code) in [
-        ("good", fixture(), 0),
-        ("bad", fixture().exit_at_start(), 1),
-    ] {
-        let fixture = fixture.hang_on("tools/list");
-        let entry = fixture.entry();
-        let words = add(name, &entry, &[]);
-        let adding = product.home.run(&words);
-        let remark = format!("// A person was here: {name}.");
-        let writing = async {
-            eventually("the entry is written", async || {
-                file(&product.home)
-                    .contains(&format!("\"{name}\""))
-                    .then_some(())
-            })
-            .await;
-            let text = format!("{remark}\n{}", file(&product.home));
-            product.home.write_config_text(&text);
-            if code == 0 {
-                // It would hang for ever: the entry of a person has another list.
-                let text = file(&product.home);
-                let good = self::fixture();
-                let other = good.entry()["args"].to_string();
-                product
-                    .home
-                    .write_config_text(&text.replace(&entry["args"].to_string(), &other));
-                return Some(good);
-            }
-            None
-        };
-        let (ran, _good) = tokio::join!(adding, writing);
-        assert_eq!(ran.code, code, "{ran:?}");
-        assert!(
-            file(&product.home).contains(&remark),
-            "{}",
-            file(&product.home)
-        );
-        assert_eq!(
-            file(&product.home).contains(&format!("\"{name}\"")),
-            code == 0
-        );
-    }
-}
-
-#[tokio::test]
-async fn two_that_add_at_the_same_moment_both_survive() {
-    let (one, two) = (fixture(), fixture());
-    let (one_entry, two_entry) = (one.entry(), two.entry());
-    let (one_words, two_words) = (add("one", &one_entry, &[]), add("two", &two_entry, &[]));
-    let both = async |home: &Home| {
-        let (first, second) = tokio::join!(home.run(&one_words), home.run(&two_words));
-        check(&first, 0, "server 'one' is added: ready");
-        check(&second, 0, "server 'two' is added: ready");
-        let text = file(home);
-        assert!(
-            text.contains("\"one\"") && text.contains("\"two\""),
-            "{text}"
-        );
-        assert!(text.contains("// Not now."), "{text}");
-    };
-    both(&home()).await;
-    let product = Product::start_in(home(), &[]).await;
-    both(&product.home).await;
-    let status = product.status().await;
-    let servers = status["servers"].as_array().expect("there are servers");
-    let ready = servers.iter().filter(|one| one["state"] == "ready").count();
-    assert_eq!(ready, 3, "both and the gateway's own: {status}");
-}
-
-#[tokio::test]
-async fn a_linked_configuration_stays_a_link() {
+async fn a_snippet_that_cannot_be_read_is_a_mistake_of_who_typed_it() {
     let home = home();
-    let real = home.folder().join("real.json");
-    std::fs::rename(home.config_file(), &real).expect("it can be moved");
-    std::fs::set_permissions(&real, PermissionsExt::from_mode(0o640)).expect("it is ours");
-    symlink(&real, home.config_file()).expect("a link can be made");
-    check(
-        &home.run(&["upstream", "enable", "off"]).await,
-        0,
-        "is enabled",
-    );
-    assert!(home.config_file().is_symlink());
-    let text = std::fs::read_to_string(&real).expect("it is there");
-    assert_eq!(
-        text,
-        FILE.replace("\"disabled\": true", "\"disabled\": false")
-    );
-    let mode = |path: &Path| {
-        std::fs::metadata(path)
-            .expect("it is there")
-            .permissions()
-            .mode()
-            & 0o777
-    };
-    assert_eq!(mode(&real), 0o640);
+    let words = ["upstream", "add", "--json", "-"];
+    let long = "x".repeat(300 * 1024);
+    check(&home.run_with_input(&words, &long).await, 2, "256 KiB");
+    let letters = "\u{e4}".repeat(150 * 1024);
+    let odd = format!("x{letters}");
+    check(&home.run_with_input(&words, &odd).await, 2, "256 KiB");
+    let bytes = home.folder().join("bytes");
+    std::fs::write(&bytes, b"{ \"a\": { \"command\": \"\xff\" } }").expect("it can be written");
+    for (input, told) in [
+        (&*bytes, "not valid UTF-8"),
+        (home.folder(), "cannot be read"),
+    ] {
+        let mut command = tokio::process::Command::from(home.command());
+        let input = std::fs::File::open(input).expect("it is there");
+        command.args(words).stdin(input).kill_on_drop(true);
+        let output = within("the command ends", command.output()).await;
+        let output = output.expect("the command can be run");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(told), "{stderr}");
+    }
+    assert_eq!(file(&home), FILE);
 }
 
 #[tokio::test]
-async fn rest_manages_servers_for_administrators_alone() {
-    let product = Product::start_in(home(), &[]).await;
+async fn a_server_was_not_restarted_because_of_a_mistake_elsewhere_in_the_file() {
     let fixture = fixture();
-    let mut entry = fixture.entry();
-    entry["name"] = json!("new");
-    let made = product
-        .run(&[
-            "token",
-            "create",
-            "ci",
-            "--operations",
-            "read,write,destructive",
-            "-o",
-            "json",
-        ])
-        .await
-        .json();
-    let token = made["token"].as_str().expect("it is shown").to_owned();
-    for (method, path) in [
-        (Method::POST, "/servers"),
-        (Method::GET, "/servers/off"),
-        (Method::PATCH, "/servers/off"),
-        (Method::DELETE, "/servers/off"),
-        (Method::POST, "/servers/off/enable"),
-        (Method::POST, "/servers/off/disable"),
-        (Method::POST, "/servers/off/restart"),
-    ] {
-        let client = HttpClient::without_session(&product.rest(path));
-        let nobody = client.send(method.clone(), &[], entry.to_string()).await;
-        assert_eq!(nobody.status, StatusCode::UNAUTHORIZED, "{method} {path}");
-        let agent = client
-            .showing(&token)
-            .send(method.clone(), &[], entry.to_string())
-            .await;
-        assert_eq!(agent.status, StatusCode::FORBIDDEN, "{method} {path}");
-    }
-    assert_eq!(file(&product.home), FILE);
-    let added = product
-        .ask(Method::POST, "/servers", entry.to_string())
-        .await;
-    assert_eq!(added.status, StatusCode::CREATED, "{}", added.body);
-    assert_eq!(added.json()["state"], "ready");
-    let again = product
-        .ask(Method::POST, "/servers", entry.to_string())
-        .await;
-    assert_eq!(
-        (again.status, &again.json()["error"]["code"]),
-        (StatusCode::CONFLICT, &json!("NAME_TAKEN"))
-    );
-    let merged = json!({ "timeout": "45s", "tools": { "run": { "enabled": false } } });
-    let merged = product
-        .ask(Method::PATCH, "/servers/new", merged.to_string())
-        .await;
-    assert_eq!(merged.status, StatusCode::OK, "{}", merged.body);
-    assert_eq!(merged.json()["entry"]["timeout"], "45s");
-    assert_eq!(merged.json()["offered"][1]["callable"], false);
-    let removed = json!({ "timeout": null, "tools": null }).to_string();
-    let merged = product.ask(Method::PATCH, "/servers/new", removed).await;
-    assert_eq!(merged.json()["entry"]["timeout"], "30s");
-    for body in [
-        "{ \"timeout\": \"never\" }",
-        "{ \"name\": \"other\" }",
-        "[]",
-        "{",
-    ] {
-        let refused = product
-            .ask(Method::PATCH, "/servers/new", body.to_owned())
-            .await;
-        assert_eq!(
-            refused.status,
-            StatusCode::BAD_REQUEST,
-            "{body}: {}",
-            refused.body
-        );
-    }
-    let large = json!({ "name": "large", "command": "x".repeat(300 * 1024) }).to_string();
-    let refused = product.ask(Method::POST, "/servers", large).await;
-    assert!(
-        refused.json()["error"]["message"]
-            .to_string()
-            .contains("256 KiB"),
-        "{}",
-        refused.body
-    );
-    let refused = product.ask(Method::POST, "/servers", "{}".to_owned()).await;
-    assert!(
-        refused.json()["error"]["message"]
-            .to_string()
-            .contains("'name' is missing")
-    );
-    let gone = product
-        .ask(Method::DELETE, "/servers/new", String::new())
-        .await;
-    assert_eq!(gone.status, StatusCode::NO_CONTENT);
-    assert_eq!(file(&product.home), FILE);
-    let missing = product
-        .ask(Method::DELETE, "/servers/new", String::new())
-        .await;
-    assert_eq!(missing.status, StatusCode::NOT_FOUND);
+    let config = json!({ "mcpServers": { "good": fixture.entry() } });
+    let product = Product::start(PROGRAMS, &config).await;
+    product.settle().await;
+    let before = fixture.pid();
+    let mut broken = config;
+    broken["discovry"] = json!({});
+    product.home.write_config(&broken);
+    let restarted = product.run(&["upstream", "restart", "good"]).await;
+    check(&restarted, 0, "server 'good' is restarted: ready");
+    check(&restarted, 0, "with the settings in force");
+    check(&restarted, 0, "discovry");
+    assert_ne!(fixture.pid(), before);
 }
 
 #[tokio::test]
-async fn the_interface_lists_what_there_is() {
-    let product = Product::start_in(home(), &[]).await;
-    let index = product.get("").await;
-    let routes = index["routes"].as_array().expect("there are routes");
-    let has =
-        |method: &str, path: &str| routes.contains(&json!({ "method": method, "path": path }));
-    assert!(
-        has("POST", "/api/v1/servers") && has("GET", "/api/v1"),
-        "{index}"
-    );
-    let made = product
-        .run(&["token", "create", "ci", "-o", "json"])
-        .await
-        .json();
-    let token = made["token"].as_str().expect("it is shown").to_owned();
-    let client = HttpClient::without_session(&product.rest("")).showing(&token);
-    let shown = client.send(Method::GET, &[], String::new()).await.body;
-    assert!(shown.contains("/api/v1/tools/call"), "{shown}");
-    assert!(!shown.contains("/api/v1/config"), "{shown}");
-}
-
-#[tokio::test]
-async fn what_a_server_wrote_is_shown_without_a_gateway_and_escaped() {
+async fn a_mistake_in_an_entry_is_mended_with_the_check_of_the_configuration() {
     let home = home();
-    let logs = home.data_dir().join("logs");
-    std::fs::create_dir(&logs).expect("the folder can be made");
-    std::fs::write(logs.join("off.log.1"), "one\ntwo\n").expect("the log can be written");
-    std::fs::write(logs.join("off.log"), "three\n\u{1b}[31mfour\nunfinished")
-        .expect("the log can be written");
-    let ran = home.run(&["upstream", "logs", "off", "-n", "3"]).await;
-    assert_eq!(
-        (ran.code, &*ran.stdout),
-        (0, "two\nthree\n\\u001b[31mfour\n")
-    );
-    let shown = home
-        .run(&["upstream", "logs", "off", "-n", "1", "-o", "json"])
-        .await
-        .json();
-    assert_eq!(shown["lines"], json!(["\u{1b}[31mfour"]));
-    // A server that is not configured any more left its log.
-    home.write_config_text("{}");
-    assert_eq!(
-        home.run(&["upstream", "logs", "off", "-n", "1"]).await.code,
-        0
-    );
+    home.write_config(&json!({ "mcpServers": { "wrong": { "comand": "x" } } }));
+    let product = Product::start_in(home, &[]).await;
+    let listed = product.run(&["upstream", "list"]).await;
+    check(&listed, 0, "mcpproxy config check");
 }

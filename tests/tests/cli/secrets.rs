@@ -184,3 +184,59 @@ async fn a_secret_of_a_server_that_is_not_added_goes_again() {
     let listed = home.run(&["secrets", "list", "-o", "json"]).await.json();
     assert_eq!(listed, json!({ "secrets": [] }));
 }
+
+#[tokio::test]
+async fn a_name_that_is_taken_leaves_the_secret_of_who_has_it() {
+    let config = json!({ "mcpServers": { "x": { "command": "nothing", "enabled": false } } });
+    let refused = async |home: &Home| {
+        let set = home
+            .run_with_input(&["secrets", "set", "x.API_KEY"], SECOND)
+            .await;
+        assert_eq!(set.code, 0, "{set:?}");
+        let words = [
+            "upstream",
+            "add",
+            "x",
+            "--secret-env",
+            "API_KEY",
+            "--",
+            "sh",
+        ];
+        let refused = home.run_with_input(&words, FIRST).await;
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.stderr.contains("configured already"), "{refused:?}");
+        assert_quiet(&refused);
+        let kept = std::fs::read_to_string(home.data_dir().join("secrets/x.API_KEY"));
+        assert_eq!(kept.expect("it is there"), SECOND);
+    };
+    refused(&Home::new(PROGRAMS, &config)).await;
+    refused(&Product::start(PROGRAMS, &config).await.home).await;
+}
+
+#[tokio::test]
+async fn a_removal_named_secrets_of_others() {
+    let server = |variables: &[(&str, &str)]| {
+        let variables = variables
+            .iter()
+            .map(|(name, secret)| ((*name).to_owned(), json!(format!("${{secret:{secret}}}"))));
+        let env: serde_json::Map<_, _> = variables.collect();
+        json!({ "command": "nothing", "enabled": false, "env": env })
+    };
+    let config = json!({ "mcpServers": {
+        "a": server(&[("OWN", "mine"), ("SHARED", "a.SHARED")]),
+        "a.b": server(&[("T", "a.b.T"), ("SHARED", "a.SHARED")]),
+    } });
+    let home = Home::new(PROGRAMS, &config);
+    for name in ["mine", "a.SHARED", "a.b.T", "a.UNUSED"] {
+        let set = home.run_with_input(&["secrets", "set", name], FIRST).await;
+        assert_eq!(set.code, 0, "{set:?}");
+    }
+    let removed = home.run(&["upstream", "remove", "a"]).await;
+    assert_eq!(removed.code, 0, "{removed:?}");
+    let named = removed.stderr.matches("mcpproxy secrets remove").count();
+    assert_eq!(named, 1, "{removed:?}");
+    assert!(
+        removed.stderr.contains("`mcpproxy secrets remove mine`"),
+        "{removed:?}"
+    );
+}

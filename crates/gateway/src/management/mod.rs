@@ -11,17 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpproxy_policy::Rights;
-use mcpproxy_support::nearest::{likeness, nearest};
+use mcpproxy_redact::OwnSecrets;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 pub use self::report::{OfferedTool, ServerReport};
 use crate::Gateway;
 use crate::failure::{Code, Failure};
-use crate::request::{SHOWN_NAME, cut};
-use crate::servers::{ServerStatus, did_you_mean};
-use crate::settings::Settings;
+use crate::servers::{ServerStatus, unlisted_server};
 use crate::settings::edit::{self, EditError, Edited, ServerChange};
+use crate::settings::{self, Settings, redaction};
 
 /// Longest wait for a new server: a little longer than it may take to install itself.
 const ADDING_TIME: Duration = Duration::from_mins(31);
@@ -32,13 +31,10 @@ const CHANGING_TIME: Duration = Duration::from_secs(20);
 /// Pause before the state of a server is looked at again.
 const STATE_STEP: Duration = Duration::from_millis(20);
 
-/// Likeness of names from which on one may be meant, and most that are told.
-const ALIKE: f64 = 0.7;
-const MOST_NEAR: usize = 3;
-
 impl Gateway {
     /// Adds a server to the configuration and waits until it answers. One that cannot be started is not added, unless
-    /// that is wanted. What was begun is brought to its end even if nobody waits for it any more.
+    /// that is wanted. What was begun is brought to its end even if nobody waits for it any more, and taken back if the
+    /// gateway stops before.
     pub async fn add_server(
         self: &Arc<Self>,
         name: &str,
@@ -46,8 +42,10 @@ impl Gateway {
         even_if_broken: bool,
     ) -> Result<ServerReport, Failure> {
         let (gateway, name) = (Arc::clone(self), name.to_owned());
-        self.to_its_end(async move { gateway.add(&name, entry, even_if_broken).await })
-            .await
+        // A stop waits for it, because it may have written something that has to go again.
+        let adding = async move { gateway.add(&name, entry, even_if_broken).await };
+        let added = self.background.spawn(adding).await;
+        added.unwrap_or_else(|_| Err(broke()))
     }
 
     /// Changes a server of the configuration and waits a while until it answers.
@@ -72,13 +70,17 @@ impl Gateway {
             .await
     }
 
-    /// Starts a server anew, with the configuration, the variables and the secrets of now.
+    /// Starts a server anew, with the configuration, the variables and the secrets of now; with the settings in force if the
+    /// file cannot be used, which the report then warns of.
     pub async fn restart_server(self: &Arc<Self>, name: &str) -> Result<ServerReport, Failure> {
         self.check_configured(name)?;
         let before = self.settings.current();
         let gateway = Arc::clone(self);
-        self.to_its_end(async move { gateway.take_file().await })
-            .await?;
+        let taken = self.to_its_end(async move { gateway.take_file().await });
+        let unusable = match taken.await {
+            Err(failure) if failure.code == Code::InvalidConfiguration => Some(failure.message),
+            taken => taken.map(|()| None)?,
+        };
         let server = |settings: &Settings| {
             let mut servers = settings.servers.iter();
             servers.find(|server| *server.name == *name).cloned()
@@ -93,7 +95,11 @@ impl Gateway {
             self.servers.restart(name, &Rights::Administrator).await?;
         }
         self.settled(name, CHANGING_TIME).await;
-        self.server_report(name)
+        let mut report = self.server_report(name)?;
+        if let Some(problem) = unusable {
+            report.status.warnings.push(not_on_disk(&problem));
+        }
+        Ok(report)
     }
 
     async fn add(
@@ -104,7 +110,7 @@ impl Gateway {
     ) -> Result<ServerReport, Failure> {
         edit::check_name(name).map_err(invalid)?;
         if self.servers.is_known(name) {
-            return Err(failure_of(&EditError::NameTaken(name.to_owned())));
+            return Err(EditError::NameTaken(name.to_owned()).into());
         }
         let change = ServerChange::Add(entry.clone());
         let planned = self.edit(name, &change, Write::No).await?;
@@ -112,19 +118,22 @@ impl Gateway {
             check_entry(name, &planned.settings)?;
         }
         let is_daemon = self.records.is_daemon();
-        if is_daemon {
+        let taken = if is_daemon {
             self.edit(name, &change, Write::Yes).await?;
-            self.take_file().await?;
+            self.take_file().await
         } else {
             self.take(planned.settings).await;
-        }
-        let status = self.settled(name, ADDING_TIME).await;
-        let refused = status.and_then(|status| not_started(name, &status));
-        if let Some(refused) = refused.filter(|_| !even_if_broken) {
+            Ok(())
+        };
+        let started = match taken {
+            Ok(()) => self.started(name, even_if_broken).await,
+            refused => refused,
+        };
+        if let Err(failure) = started {
             if is_daemon {
                 self.take_back(name, entry).await;
             }
-            return Err(refused);
+            return Err(failure);
         }
         if !is_daemon {
             self.edit(name, &change, Write::Yes).await?;
@@ -133,21 +142,36 @@ impl Gateway {
         self.server_report(name)
     }
 
-    /// Takes a server out of the configuration again that could not be started, unless somebody changed it meanwhile.
+    /// Waits until a new server answers, and refuses one that does not unless that is wanted. A stop ends the wait.
+    async fn started(&self, name: &str, even_if_broken: bool) -> Result<(), Failure> {
+        let settled = self.settled(name, ADDING_TIME);
+        let stopping = &self.background.stopping;
+        let status = stopping.run_until_cancelled(settled).await;
+        let refused = status
+            .ok_or_else(broke)?
+            .and_then(|status| not_started(name, &status));
+        refused.filter(|_| !even_if_broken).map_or(Ok(()), Err)
+    }
+
+    /// Takes a server out of the configuration again that was not added, unless somebody changed it meanwhile.
     async fn take_back(self: &Arc<Self>, name: &str, entry: Map<String, Value>) {
-        let taken = self
-            .edit(name, &ServerChange::TakeBack(entry), Write::Yes)
-            .await;
-        let taken = match taken {
-            Ok(_) => self.take_file().await,
-            Err(failure) => Err(failure),
-        };
-        if let Err(failure) = taken {
+        let change = ServerChange::TakeBack(entry);
+        if let Err(failure) = self.edit(name, &change, Write::Yes).await {
             let problem = failure.message;
             tracing::warn!(
                 server = name,
                 problem,
-                "the entry of a server that cannot be started stays"
+                "the entry of a server that was not added stays"
+            );
+        } else if self.background.stopping.is_cancelled() {
+            // Every server ends now, so nothing else tells that this one is gone from the file.
+            self.records.server_configured(name, "removed");
+        } else if let Err(failure) = self.take_file().await {
+            let problem = failure.message;
+            tracing::warn!(
+                server = name,
+                problem,
+                "the entry of a server that was not added is gone, but the file cannot be put in force"
             );
         }
     }
@@ -188,14 +212,7 @@ impl Gateway {
     /// Failure for a name that no server has, with near ones: also of servers that are switched off, which agents are not
     /// told of.
     fn unlisted(&self, name: &str) -> Failure {
-        let names = self.servers.names();
-        let alike = names.iter().map(|one| (likeness(name, one), one));
-        let near = nearest(alike, ALIKE, MOST_NEAR);
-        let near: Vec<String> = near.into_iter().cloned().collect();
-        let shown = cut(name, SHOWN_NAME);
-        let hint = did_you_mean(&near, "; `mcpproxy upstream list` shows those there are");
-        let message = format!("Server '{shown}' does not exist{hint}");
-        Failure::new(Code::UnknownServer, message).with("nearest", near)
+        unlisted_server(name, &self.servers.names())
     }
 
     /// Refuses names that no server of the file has.
@@ -210,7 +227,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Makes a change of the file, or finds out what it would be, off the threads of calls.
+    /// Makes a change of the file, or finds out what it would be, off the threads of calls. A gateway that runs refuses one
+    /// after which it could not take the file, but not to take back its own.
     async fn edit(
         &self,
         name: &str,
@@ -218,14 +236,22 @@ impl Gateway {
         write: Write,
     ) -> Result<Edited, Failure> {
         let (sources, name, change) = (self.sources.clone(), name.to_owned(), change.clone());
-        let edit = move || match write {
-            Write::Yes => edit::write(&sources, &name, &change),
-            Write::No => edit::planned(&sources, &name, &change),
+        let is_checked = self.records.is_daemon() && !matches!(change, ServerChange::TakeBack(_));
+        let running = is_checked.then(|| self.settings.current());
+        let edit = move || {
+            let check = |settings: &Settings| match &running {
+                Some(running) => settings::check_start(settings, Some(running)),
+                None => Ok(()),
+            };
+            match write {
+                Write::Yes => edit::write(&sources, &name, &change, check),
+                Write::No => edit::planned(&sources, &name, &change, check),
+            }
         };
         let edited = self.background.compute(edit).await;
         edited.ok_or_else(broke)?.map_err(|error| match error {
             EditError::UnknownServer(name) => self.unlisted(&name),
-            error => failure_of(&error),
+            error => error.into(),
         })
     }
 
@@ -311,22 +337,37 @@ fn check_written(name: &str, settings: &Settings) -> Result<(), Failure> {
     edit::mistake(name, settings).map_or(Ok(()), |mistake| Err(invalid(mistake)))
 }
 
-fn failure_of(error: &EditError) -> Failure {
-    let code = match error {
-        EditError::NameTaken(_) | EditError::Changed(_) => Code::NameTaken,
-        EditError::Entry(_) => Code::InvalidArguments,
-        EditError::UnknownServer(_) => Code::UnknownServer,
-        EditError::Settings(_) | EditError::NotSafe(_) | EditError::Busy | EditError::Io(..) => {
-            Code::InvalidConfiguration
-        }
-    };
-    let message = error.to_string();
-    let first = message.chars().next().map(char::to_uppercase);
-    let rest = message.chars().skip(1);
-    Failure::new(
-        code,
-        first.into_iter().flatten().chain(rest).collect::<String>(),
+/// Warning of a restart for which the file could not be read anew. It repeats what is wrong with the file, which may be a
+/// secret in the wrong place.
+fn not_on_disk(problem: &str) -> String {
+    let problem = redaction::current()
+        .text(problem, &OwnSecrets::none())
+        .replace('\n', "; ");
+    format!(
+        "was started with the settings in force, because the configuration file cannot be used: {problem}"
     )
+}
+
+/// The one table of what a change that is not made is for its caller.
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        let code = match error {
+            EditError::NameTaken(_) | EditError::Changed(_) => Code::NameTaken,
+            EditError::Entry(_) => Code::InvalidArguments,
+            EditError::UnknownServer(_) => Code::UnknownServer,
+            EditError::Settings(_) | EditError::NotSafe(_) => Code::InvalidConfiguration,
+            // Nothing is wrong with what the file says.
+            EditError::Busy | EditError::Io(..) => Code::Internal,
+        };
+        let message = error.to_string();
+        let first = message.chars().next().map(char::to_uppercase);
+        let rest = message.chars().skip(1);
+        let message: String = first.into_iter().flatten().chain(rest).collect();
+        let is_retryable = matches!(error, EditError::Busy);
+        let mut failure = Self::new(code, message);
+        failure.retryable = is_retryable;
+        failure
+    }
 }
 
 fn invalid(problem: String) -> Failure {

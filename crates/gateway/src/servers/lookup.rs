@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use mcpproxy_catalog::{Availability, CatalogTool, ServerState};
 use mcpproxy_policy::{AccessTo, AnnouncedDeprecation, Caller, Effect, Rights};
+use mcpproxy_support::nearest::{likeness, nearest};
 use mcpproxy_support::printable::printable_line;
 use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 use mcpproxy_wire::JsonObject;
@@ -14,12 +15,16 @@ use super::result_cache::{CachePlace, ChangingCall, ResultCache};
 use super::{RunState, Servers};
 use crate::failure::starting::without_host_files;
 use crate::failure::{Code, Failure};
-use crate::request::{cut, split_name};
+use crate::request::{SHOWN_NAME, cut, split_name};
 use crate::settings::{ServerSettings, ToolRateLimit};
 
 /// Most missing permissions that a refusal names, and most characters of each: a server writes them.
 const MOST_NAMED: usize = 10;
 const LONGEST_PERMISSION: usize = 100;
+
+/// Likeness of names from which on one may be meant by a person, and most that are told.
+const ALIKE: f64 = 0.7;
+const MOST_NEAR: usize = 3;
 
 /// Detail of a refusal that names the permissions which the caller lacks.
 pub(crate) const MISSING_PERMISSIONS: &str = "missing_permissions";
@@ -270,6 +275,19 @@ fn missing_permissions(tool: &str, missing: &[&str]) -> Failure {
 fn unknown(code: Code, kind: &str, shown: &str, near: Vec<String>) -> Failure {
     let hint = did_you_mean(&near, "; search with retrieve_tools");
     Failure::new(code, format!("{kind} '{shown}' does not exist{hint}")).with("nearest", near)
+}
+
+/// Failure for a name that none of these servers has, for people: near ones are told also of those that are switched off.
+pub fn unlisted_server(name: &str, servers: &[String]) -> Failure {
+    let alike = servers.iter().map(|one| (likeness(name, one), one));
+    let near: Vec<String> = nearest(alike, ALIKE, MOST_NEAR)
+        .into_iter()
+        .cloned()
+        .collect();
+    let shown = cut(name, SHOWN_NAME);
+    let hint = did_you_mean(&near, "; `mcpproxy upstream list` shows those there are");
+    let message = format!("Server '{shown}' does not exist{hint}");
+    Failure::new(Code::UnknownServer, message).with("nearest", near)
 }
 
 /// Question whether one of the nearest names is meant; something else where there are none.

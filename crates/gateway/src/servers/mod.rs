@@ -25,6 +25,7 @@ use mcpproxy_policy::{AccessTo, Operation, Rights};
 use mcpproxy_upstream::{BuiltIn, CallError, Runtime, TransportSpec, Upstream};
 
 pub use self::contract_metrics::METRICS_FORMAT;
+pub use self::lookup::unlisted_server;
 pub(crate) use self::lookup::{
     MISSING_PERMISSIONS, ReachableServer, check_permissions, did_you_mean,
 };
@@ -281,6 +282,9 @@ impl Servers {
     /// stopped, what is new or changed is started, the rest is left alone.
     pub(crate) fn reconcile(&self, settings: &Settings) {
         let _one_at_a_time = self.one_at_a_time();
+        if self.background.stopping.is_cancelled() {
+            return; // Nobody would end what is started now.
+        }
         // The catalog knows the operator's word before a server can list a tool.
         self.catalog.configure(self.operators(settings));
         self.runtime.set_starts_at_once(settings.starts_at_once);
@@ -330,6 +334,7 @@ impl Servers {
 
     /// Has every server stopped; [`Background::finished`] waits until they are gone.
     pub(crate) fn stop(&self) {
+        let _one_at_a_time = self.one_at_a_time();
         let servers = self.configured.swap(Arc::default());
         servers.values().for_each(|server| self.end(server));
     }

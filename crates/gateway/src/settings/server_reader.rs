@@ -8,7 +8,8 @@ use mcpproxy_redact::mask::MASKED;
 use serde_json::{Map, Value as Json, json};
 
 use super::clients::entries::{self, Rewritten};
-use super::clients::{self, env_file};
+use super::clients::env_file;
+use super::clients::listed::{self, ListForm, WrittenServer};
 use super::problem::{Problems, shown};
 use super::reader::{Resolved, SettingsReader, Written, join};
 use super::rules::{KeyRule, Section, quoted};
@@ -19,36 +20,26 @@ use super::text::SERVER_NAME;
 /// Values of `type` for servers that have a `url`.
 const HTTP_TYPES: [&str; 3] = ["http", "streamable-http", "sse"];
 
-/// Entry of a server, as it stands in the file.
+/// Entry of a server, with its path in the file.
 struct ServerEntry<'v> {
-    name: String,
     path: String,
-    value: &'v Value<'v>,
-    form: EntryForm,
-}
-
-#[derive(Clone, Copy)]
-enum EntryForm {
-    OfMap,
-    OfArray,
+    listed: WrittenServer<'v>,
 }
 
 impl SettingsReader<'_> {
     /// Reads every server of an array or an object, in the order of the file.
     pub(super) fn servers(&mut self, keys: &'static Section, at: Written<'_>) -> Option<Resolved> {
-        let written = self.entries_of(at);
-        let names: Vec<&str> = written.iter().map(|entry| &*entry.name).collect();
-        let names = clients::names::usable(&names);
         let (mut values, mut entries) = (Vec::new(), Map::new());
-        for (entry, name) in written.iter().zip(names) {
-            if name != entry.name {
-                self.warn_at(entry.value, || {
+        for entry in self.entries_of(at) {
+            let WrittenServer { name, written, .. } = &entry.listed;
+            if name != written {
+                self.warn_at(entry.listed.value, || {
                     let (path, allowed) = (&entry.path, SERVER_NAME.allowed);
                     format!("{path}: the server is called '{name}' here, names are {allowed}")
                 });
             }
-            let Resolved { value, shown } = self.server(keys, entry, &name)?;
-            entries.insert(name, shown);
+            let Resolved { value, shown } = self.server(keys, &entry)?;
+            entries.insert(name.clone(), shown);
             values.push(value);
         }
         let (value, shown) = (Json::Array(values), Json::Object(entries));
@@ -59,45 +50,30 @@ impl SettingsReader<'_> {
     fn entries_of<'v>(&mut self, at: Written<'v>) -> Vec<ServerEntry<'v>> {
         if let Value::Object(object) = at.value {
             self.refuse_duplicates(object, at.path);
-            let entries = object.properties.iter().map(|property| ServerEntry {
-                name: property.name.as_str().to_owned(),
-                path: join(at.path, property.name.as_str()),
-                value: &property.value,
-                form: EntryForm::OfMap,
-            });
-            return entries.collect();
         }
-        let elements = at.value.as_array().map_or(&[][..], |array| &array.elements);
         let mut seen = HashMap::new();
-        let entries = elements.iter().enumerate().map(|(index, value)| {
-            let named = value.as_object().and_then(|entry| entry.get_string("name"));
-            if let Some(name) = named
+        let entries = listed::servers(&[at.value]).into_iter().map(|listed| {
+            let path = match listed.form {
+                ListForm::Map => join(at.path, &listed.written),
+                ListForm::Array => format!("{}[{}]", at.path, listed.place),
+            };
+            let entry = listed.value.as_object();
+            let named = entry.and_then(|entry| entry.get_string("name"));
+            if listed.form == ListForm::Array
+                && let Some(name) = named
                 && let Some(first) = seen.insert(name.value.to_string(), name.start())
             {
                 let what = || format!("server name '{}'", shown(&name.value));
                 self.report_duplicate(name, what, first);
             }
-            ServerEntry {
-                name: named.map_or_else(
-                    || format!("server-{}", index + 1),
-                    |name| name.value.to_string(),
-                ),
-                path: format!("{}[{index}]", at.path),
-                value,
-                form: EntryForm::OfArray,
-            }
+            ServerEntry { path, listed }
         });
         entries.collect()
     }
 
     /// Reads a server; what is wrong in its entry is its problem and no other server's. It is shown with the keys that
     /// go with its transport.
-    fn server(
-        &mut self,
-        keys: &'static Section,
-        entry: &ServerEntry<'_>,
-        name: &str,
-    ) -> Option<Resolved> {
+    fn server(&mut self, keys: &'static Section, entry: &ServerEntry<'_>) -> Option<Resolved> {
         let path = &*entry.path;
         self.server_problems = Some(Problems::of_server());
         let known = self.secrets.len();
@@ -106,7 +82,7 @@ impl SettingsReader<'_> {
             Some((object, variables)) => (Some(object), variables),
             None => (None, Vec::new()),
         };
-        let value = rewritten.as_ref().unwrap_or(entry.value);
+        let value = rewritten.as_ref().unwrap_or(entry.listed.value);
         if let Some(object) = value.as_object() {
             self.check_form(object, entry);
             // Looks at the tree, not at what was read of it, so that it speaks up beside other problems.
@@ -128,7 +104,7 @@ impl SettingsReader<'_> {
         let secrets = self.secrets[known..].iter();
         let secrets = secrets.map(|one| json!({ "value": one.value, "parts": one.parts }));
         value["secrets"] = secrets.collect();
-        value["name"] = json!(name);
+        value["name"] = json!(entry.listed.name);
         value["dangling"] = json!(std::mem::take(&mut self.dangling));
         value["problems"] = json!(problems.into_lines());
         let foreign: &[&str] = match shown.get("url") {
@@ -161,7 +137,7 @@ impl SettingsReader<'_> {
             names,
             env_file,
             remarks,
-        } = entries::rewrite(entry.value.as_object()?, &ours);
+        } = entries::rewrite(entry.listed.value.as_object()?, &ours);
         for (range, warning) in remarks.warnings {
             self.warn_at(&range, || format!("{}: {warning}", entry.path));
         }
@@ -219,11 +195,11 @@ impl SettingsReader<'_> {
     /// A server of the map has its name as key, one of the array as a member.
     fn check_form(&mut self, entry: &Object<'_>, written: &ServerEntry<'_>) {
         let path = &written.path;
-        match (written.form, entry.get("name")) {
-            (EntryForm::OfMap, Some(name)) => self.warn_at(name, || {
+        match (written.listed.form, entry.get("name")) {
+            (ListForm::Map, Some(name)) => self.warn_at(name, || {
                 format!("{path}: 'name' is not used here: the key is the name")
             }),
-            (EntryForm::OfArray, None) => self.report(entry, || {
+            (ListForm::Array, None) => self.report(entry, || {
                 let allowed = SERVER_NAME.allowed;
                 format!("missing key 'name' in {path}, allowed: {allowed}")
             }),

@@ -4,9 +4,9 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
-use mcpproxy_gateway::ServersToStart;
 use mcpproxy_gateway::settings::edit::{self, EditError, SNIPPET_LIMIT, ServerChange};
 use mcpproxy_gateway::settings::{self, secret_files};
+use mcpproxy_gateway::{Failure, ServersToStart};
 use mcpproxy_redact::{MASKED, OwnSecrets, Redactor};
 use serde_json::{Value, json};
 
@@ -53,20 +53,25 @@ pub(super) async fn run(common: &Common, arguments: &AddArguments) -> CommandRes
 }
 
 fn read_snippet() -> Result<String, CliError> {
-    let mut snippet = String::new();
+    let mut snippet = Vec::new();
     let limit = SNIPPET_LIMIT as u64 + 1;
     let read = std::io::stdin()
         .lock()
         .take(limit)
-        .read_to_string(&mut snippet);
+        .read_to_end(&mut snippet);
     read.map_err(|error| CliError::usage(format!("standard input cannot be read: {error}")))?;
-    Ok(snippet)
+    // One that is too long was cut, maybe within a character, and is refused for its length.
+    if snippet.len() > SNIPPET_LIMIT {
+        return Ok(String::from_utf8_lossy(&snippet).into_owned());
+    }
+    String::from_utf8(snippet).map_err(|_| CliError::usage("standard input is not valid UTF-8"))
 }
 
 /// Shows the entry that would be written. Nothing is.
 fn plan(common: &Common, server: &WantedServer) -> CommandResult {
     let change = ServerChange::Add(server.entry.clone());
-    let planned = edit::planned(&common.sources(), &server.name, &change).map_err(of_edit)?;
+    let planned = edit::planned(&common.sources(), &server.name, &change, |_| Ok(()));
+    let planned = planned.map_err(of_edit)?;
     if let Some(mistake) = edit::mistake(&server.name, &planned.settings) {
         return Err(CliError::usage(mistake));
     }
@@ -161,14 +166,7 @@ async fn check_free(backend: &Backend, name: &str) -> Result<(), CliError> {
 }
 
 fn of_edit(error: EditError) -> CliError {
-    match error {
-        EditError::Entry(message) => CliError::usage(message),
-        EditError::NameTaken(_)
-        | EditError::UnknownServer(_)
-        | EditError::Changed(_)
-        | EditError::Busy => CliError::refused(error.to_string()),
-        error => CliError::configuration(error.to_string()),
-    }
+    CliError::from(Failure::from(error)).by_code()
 }
 
 /// Secrets that were kept for a server, with those that they took the place of.
@@ -201,6 +199,30 @@ impl<'a> StoredSecrets<'a> {
             if let Err(error) = restored {
                 note(&format!("the secret {name} stays as it was given: {error}"));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a running gateway and without one an error has the same exit code, because there is one table.
+    #[test]
+    fn errors_of_an_edit_have_the_exit_code_of_their_kind() {
+        let failed = || std::io::Error::other("the disk is full");
+        for (error, kind) in [
+            (EditError::Busy, "Refused"),
+            (EditError::Io("/etc/x".into(), failed()), "Refused"),
+            (EditError::NameTaken("a".to_owned()), "Refused"),
+            (EditError::UnknownServer("a".to_owned()), "Refused"),
+            (EditError::Changed("a".to_owned()), "Refused"),
+            (EditError::Entry("wrong".to_owned()), "Usage"),
+            (EditError::NotSafe("a".to_owned()), "Configuration"),
+        ] {
+            let told = format!("{error:?}");
+            let shown = format!("{:?}", of_edit(error));
+            assert!(shown.contains(&format!("kind: {kind}")), "{told}: {shown}");
         }
     }
 }

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use mcpproxy_gateway::log_files;
+use mcpproxy_gateway::servers::unlisted_server;
 use mcpproxy_gateway::settings::{self, Sources, edit};
-use mcpproxy_support::nearest::{likeness, nearest};
 use serde_json::{Value, json};
 
 use crate::CommandResult;
@@ -26,9 +26,6 @@ const MOST_AT_ONCE: u64 = 256 * 1024;
 
 /// Pause before the file is looked at again.
 const STEP: Duration = Duration::from_millis(200);
-
-/// Likeness of names from which on one is meant.
-const ALIKE: f64 = 0.7;
 
 pub(super) async fn run(common: &Common, arguments: &LogArguments) -> CommandResult {
     let [path, older] = log_paths(&common.sources(), &arguments.server)?;
@@ -99,20 +96,7 @@ fn log_paths(sources: &Sources, server: &str) -> Result<[PathBuf; 2], CliError> 
         .collect();
     paths
         .filter(|_| names.iter().any(|name| name == server))
-        .ok_or_else(|| unknown(server, &names))
-}
-
-fn unknown(server: &str, names: &[String]) -> CliError {
-    let alike = names.iter().map(|name| (likeness(server, name), name));
-    let near = nearest(alike, ALIKE, 3);
-    let near: Vec<String> = near.into_iter().map(|name| format!("'{name}'")).collect();
-    let hint = match &near[..] {
-        [] => String::new(),
-        near => format!(", did you mean {}?", near.join(" or ")),
-    };
-    CliError::refused(printable(&format!(
-        "Server '{server}' does not exist{hint}"
-    )))
+        .ok_or_else(|| CliError::from(unlisted_server(server, &names)))
 }
 
 /// Last lines of a log, and of the one before it where those are not enough. The tail goes on behind them.

@@ -6,6 +6,7 @@ mod logs;
 mod pages;
 mod wanted;
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use mcpproxy_gateway::ServersToStart;
@@ -89,14 +90,20 @@ async fn change(common: &Common, server: &str, change: Action) -> CommandResult 
 
 async fn remove(common: &Common, server: &str) -> CommandResult {
     let sources = common.sources();
+    let used = || match settings::load(&sources) {
+        Ok(settings) => settings.secret_names().clone(),
+        Err(_) => BTreeSet::new(),
+    };
+    let used_before = used();
     let backend = Backend::find(&sources, nothing()).await?;
     let removed = backend.remove_server(server).await;
     backend.finish().await;
     removed?;
     note(&printable(&format!("server '{server}' is removed")));
     let kept = secret_files::list(&settings::data_dir(&sources)?).unwrap_or_default();
-    let own = format!("{server}.");
-    for name in kept.iter().filter(|name| name.starts_with(&own)) {
+    let used_after = used();
+    let is_left = |name: &&String| used_before.contains(*name) && !used_after.contains(*name);
+    for name in kept.iter().filter(is_left) {
         note(&format!(
             "its secret is still kept: `mcpproxy secrets remove {name}`"
         ));

@@ -158,7 +158,14 @@ fn mend(server: &Value) -> Option<String> {
             // The reason itself may name it.
             let named = reason.split('`').nth(1);
             let named = named.filter(|command| command.starts_with("mcpproxy "));
-            Some(named.map_or_else(|| format!("mcpproxy upstream logs {name}"), str::to_owned))
+            // One that was never tried wrote nothing: its entry has a mistake.
+            let is_mistaken =
+                server["waiting_for"] == "another configuration" && server["attempt"].is_null();
+            Some(match named {
+                Some(command) => command.to_owned(),
+                None if is_mistaken => "mcpproxy config check".to_owned(),
+                None => format!("mcpproxy upstream logs {name}"),
+            })
         }
         _ => None,
     }
@@ -177,6 +184,8 @@ mod tests {
             { "name": "ready", "state": "ready", "tools": 12, "annotated": 10 },
             { "name": "slow", "state": "starting", "attempt": 2, "waiting_for": "installing", "last_error": "it ended", "tools": 0 },
             server("gone", "failed", json!("the command is not found")),
+            { "name": "wrong", "state": "failed", "reason": "found no command", "waiting_for": "another configuration", "tools": 0 },
+            { "name": "lost", "state": "failed", "attempt": 1, "reason": "it ended", "waiting_for": "another configuration", "tools": 0 },
             server("secret", "failed", json!("env.T: the secret a.T is not set: `mcpproxy secrets set a.T`")),
             server("off", "disabled", Value::Null),
             server("held", "quarantined", Value::Null),
@@ -187,6 +196,8 @@ mod tests {
         ready   ready                         12     10 of 12
         slow    starting (try 2, installing)  0      -          it ended
         gone    failed                        0      -          the command is not found                                      mcpproxy upstream logs gone
+        wrong   failed                        0      -          found no command                                              mcpproxy config check
+        lost    failed                        0      -          it ended                                                      mcpproxy upstream logs lost
         secret  failed                        0      -          env.T: the secret a.T is not set: `mcpproxy secrets set a.T`  mcpproxy secrets set a.T
         off     disabled                      0      -                                                                        mcpproxy upstream enable off
         held    quarantined                   0      -                                                                        "quarantined": false in its entry

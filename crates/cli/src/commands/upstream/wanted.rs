@@ -218,9 +218,14 @@ impl WantedServer {
         let Value::Object(pairs) = pairs else {
             return Err(format!("'{}' of the entry is no object", kind.member));
         };
+        // Of a name that was given before, the last value counts.
+        let before = pairs.get(name).and_then(Value::as_str);
+        self.secrets
+            .retain(|(secret, _)| before != Some(&*reference(secret)));
         let written = if is_secret {
-            let secret = secret_files::name_for(&self.name, name);
-            let written = format!("${{secret:{secret}}}");
+            let is_taken = |secret: &str| self.secrets.iter().any(|(other, _)| other == secret);
+            let secret = secret_files::name_for(&self.name, name, is_taken);
+            let written = reference(&secret);
             self.secrets.push((secret, value.to_owned()));
             written
         } else {
@@ -229,6 +234,10 @@ impl WantedServer {
         pairs.insert(name.to_owned(), json!(written));
         Ok(())
     }
+}
+
+fn reference(secret: &str) -> String {
+    format!("${{secret:{secret}}}")
 }
 
 #[cfg(test)]
@@ -338,6 +347,42 @@ mod tests {
             "a",
             &json!({ "url": "https://h", "headers": { "Authorization": "${secret:a.Authorization}", "X-Region": "eu", "X-Pin": "${secret:a.X-Pin}" } }),
             &[("a.Authorization", "Bearer abc"), ("a.X-Pin", "12")],
+        );
+    }
+
+    #[test]
+    fn names_that_looked_alike_shared_one_secret() {
+        let secrets = ["--secret-env", "X.Y=one", "--secret-env", "X_Y=two"];
+        let entry = json!({ "command": "x", "env": { "X.Y": "${secret:a.X_Y}", "X_Y": "${secret:a.X_Y-2}" } });
+        let words = [&["a"][..], &secrets, &["--", "x"]].concat();
+        check(&words, "a", &entry, &[("a.X_Y", "one"), ("a.X_Y-2", "two")]);
+        // The last value of one name counts.
+        let words = [
+            &["a"][..],
+            &secrets,
+            &["--secret-env", "X_Y=three", "--", "x"],
+        ]
+        .concat();
+        check(
+            &words,
+            "a",
+            &entry,
+            &[("a.X_Y", "one"), ("a.X_Y-2", "three")],
+        );
+        let words = [
+            "a",
+            "--env",
+            "API_KEY=not-to-be-seen-1",
+            "--env",
+            "API_KEY=${env:OTHER}",
+            "--",
+            "x",
+        ];
+        check(
+            &words,
+            "a",
+            &json!({ "command": "x", "env": { "API_KEY": "${env:OTHER}" } }),
+            &[],
         );
     }
 

@@ -1,15 +1,17 @@
 //! Files as clients write them: VS Code calls the list of servers `servers`, and asks people for `inputs`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use jsonc_parser::ast::{Object, ObjectProp, ObjectPropName, Value};
 use jsonc_parser::common::{Range, Ranged};
 
 use super::entries::property;
-use crate::settings::problem::shown;
+use super::listed::KEYS;
+use super::names;
 
-/// Our name of the list of servers.
-const SERVERS: &str = "mcpServers";
+/// Our name of the list of servers, and another one.
+const SERVERS: &str = KEYS[0];
+const MORE_SERVERS: &str = KEYS[1];
 
 /// Puts the top level of a file into our words, and gives what to say of it, each with its place.
 pub(in crate::settings) fn rewrite(tree: &mut Value<'_>) -> Vec<(Range, String)> {
@@ -21,7 +23,7 @@ pub(in crate::settings) fn rewrite(tree: &mut Value<'_>) -> Vec<(Range, String)>
         let warning = "'inputs' is not used here: nobody is asked for them, write ${env:NAME}, ${file:PATH} or ${secret:NAME} in place of ${input:NAME}";
         warnings.push((inputs.name.range(), warning.to_owned()));
     }
-    if let Some(servers) = take(file, "servers") {
+    if let Some(servers) = take(file, MORE_SERVERS) {
         add_servers(file, servers, &mut warnings);
     }
     warnings
@@ -47,28 +49,20 @@ fn add_servers<'a>(
                 ..
             },
         ) => {
-            let taken = there
-                .properties
-                .iter()
-                .map(|one| one.name.as_str().to_owned());
-            let taken: HashSet<String> = taken.collect();
-            let mut renamed: HashMap<String, String> = HashMap::new();
-            for mut server in more.properties {
-                let name = server.name.as_str().to_owned();
+            let name_of = |server: &ObjectProp<'_>| server.name.as_str().to_owned();
+            let there_already: HashSet<String> = there.properties.iter().map(name_of).collect();
+            let both = there.properties.iter().chain(&more.properties);
+            let names: Vec<&str> = both.map(|server| server.name.as_str()).collect();
+            let names = names::usable(&names).split_off(there.properties.len());
+            for (mut server, name) in more.properties.into_iter().zip(names) {
                 // The same name in both lists is no mistake of anybody: each client has its own.
-                if taken.contains(&name) {
-                    let free = renamed.entry(name).or_insert_with_key(|name| {
-                        let mut numbered = (2..).map(|number| format!("{name}-{number}"));
-                        let free = numbered.find(|name| !taken.contains(name));
-                        free.unwrap_or_default()
-                    });
+                if there_already.contains(server.name.as_str()) {
                     let at = server.name.range();
                     let warning = format!(
-                        "a server of this name is in '{SERVERS}' too, this one is called '{}' here",
-                        shown(free)
+                        "a server of this name is in '{SERVERS}' too, this one is called '{name}' here"
                     );
                     warnings.push((at, warning));
-                    server = property(at, free, server.value);
+                    server = property(at, &name, server.value);
                 }
                 there.properties.push(server);
             }

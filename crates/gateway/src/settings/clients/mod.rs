@@ -3,4 +3,5 @@
 pub(super) mod entries;
 pub(super) mod env_file;
 pub(super) mod files;
+pub(super) mod listed;
 pub(super) mod names;

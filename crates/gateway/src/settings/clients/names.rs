@@ -1,31 +1,40 @@
 //! Names of servers: those that cannot be used here get others.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::settings::text::{ADMIN_SERVER, SERVER_NAME};
 
 /// Longest name, in characters, all of which are ASCII.
 const LONGEST: usize = 64;
 
-/// A usable name for each server, no two the same. Names that can be used as they are stay, whatever comes before them.
+/// A usable name for each server, no two the same. Names that can be used as they are stay, whatever comes before them,
+/// and of equal ones the first.
 pub(in crate::settings) fn usable(written: &[&str]) -> Vec<String> {
-    let is_usable = |name: &&str| (SERVER_NAME.is_valid)(name);
+    let is_usable = |name: &str| (SERVER_NAME.is_valid)(name);
     let mut taken: HashSet<String> = written
         .iter()
         .filter(|name| is_usable(name))
         .map(|name| (*name).to_owned())
         .collect();
+    let mut first = HashSet::new();
+    // The next number of each name, so that a thousand equal ones are not counted a thousand times.
+    let mut next: HashMap<String, usize> = HashMap::new();
     let names = written.iter().map(|name| {
-        if is_usable(name) {
+        if is_usable(name) && first.insert(*name) {
             return (*name).to_owned();
         }
         let cleaned = cleaned(name);
-        let numbered = (2..).map(|number| with_number(&cleaned, number));
-        let mut candidates = std::iter::once(cleaned.clone()).chain(numbered);
-        let free = candidates.find(|name| is_usable(&&**name) && !taken.contains(name));
-        let name = free.unwrap_or(cleaned);
-        taken.insert(name.clone());
-        name
+        if is_usable(&cleaned) && taken.insert(cleaned.clone()) {
+            return cleaned;
+        }
+        let number = next.entry(cleaned.clone()).or_insert(2);
+        loop {
+            let name = with_number(&cleaned, *number);
+            *number += 1;
+            if taken.insert(name.clone()) {
+                return name;
+            }
+        }
     });
     names.collect()
 }
@@ -73,6 +82,7 @@ mod tests {
             (&["Framelink MCP for Figma"], &["Framelink-MCP-for-Figma"]),
             (&["@org/server", "a__b"], &["org-server", "a_b"]),
             (&["a b", "a-b", "a/b"], &["a-b-2", "a-b", "a-b-3"]),
+            (&["a", "a", "a-2", "a"], &["a", "a-3", "a-2", "a-4"]),
             (&["a--b (c)", "a___b!c"], &["a--b-c", "a_b-c"]),
             (
                 &["mcpproxy", "MCPproxy", ""],

@@ -6,17 +6,20 @@ use serde_json::{Map, Value as Json, json};
 use super::snippet::to_json;
 use super::splice::{ListedParts, Splice, TextForm};
 use super::{EditError, ServerChange};
-use crate::settings::clients::names;
+use crate::settings::clients::listed::{self, KEYS, ListForm};
 use crate::settings::document::Document;
 
-/// Keys of the file that have servers. The first is that of a file that has none yet.
-const KEYS: [&str; 2] = ["mcpServers", "servers"];
-
-/// Entry of a server, with its place in its list.
-struct FoundServer<'v> {
+/// Place of a server in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ServerPlace {
     /// Key that has its list.
     key: &'static str,
     place: usize,
+}
+
+/// Entry of a server, with its place.
+struct FoundServer<'v> {
+    at: ServerPlace,
     value: &'v Value<'v>,
 }
 
@@ -28,19 +31,27 @@ pub(super) fn apply(
 ) -> Result<String, EditError> {
     let missing = "{}\n";
     let text = text.unwrap_or(missing);
-    let unsafe_change = || EditError::NotSafe(name.to_owned());
-    let after = match change {
+    let place_in = |text: &str| with_tree(text, |root, _| Ok(find(root, name).map(|one| one.at)));
+    let before = place_in(text)?;
+    let changed = match change {
         ServerChange::Add(entry) => add(text, name, entry)?,
         ServerChange::Remove => remove(text, name, None)?,
         ServerChange::TakeBack(entry) => remove(text, name, Some(entry))?,
         ServerChange::Enable(enabled) => enable(text, name, *enabled)?,
         ServerChange::Merge(keys) => merge(text, name, keys)?,
     };
-    let others = |text: &str| with_tree(text, |root, _| Ok(all_but(root, name)));
-    if others(text)? != others(&after).map_err(|_| unsafe_change())? {
-        return Err(unsafe_change());
+    let after = match change {
+        ServerChange::Add(_) => place_in(&changed).unwrap_or_default(),
+        // Another one may have the name from now on.
+        ServerChange::Remove | ServerChange::TakeBack(_) => None,
+        ServerChange::Enable(_) | ServerChange::Merge(_) => before,
+    };
+    let others = |text: &str, at| with_tree(text, |root, _| Ok(all_but(root, at)));
+    let stayed = others(text, before)?;
+    if others(&changed, after).ok() != Some(stayed) {
+        return Err(EditError::NotSafe(name.to_owned()));
     }
-    Ok(after)
+    Ok(changed)
 }
 
 fn add(text: &str, name: &str, entry: &Map<String, Json>) -> Result<String, EditError> {
@@ -82,13 +93,13 @@ fn remove(text: &str, name: &str, only: Option<&Map<String, Json>>) -> Result<St
         {
             return Err(EditError::Changed(name.to_owned()));
         }
-        let list = root.get(entry.key).map(|property| &property.value);
+        let list = root.get(entry.at.key).map(|property| &property.value);
         let members = match list {
             Some(Value::Object(map)) => ListedParts::of_object(map),
             Some(Value::Array(list)) => ListedParts::of_array(list),
             _ => return Err(EditError::NotSafe(name.to_owned())),
         };
-        Ok(splice.without(&members, entry.place))
+        Ok(splice.without(&members, entry.at.place))
     })
 }
 
@@ -166,68 +177,43 @@ fn existing<'v>(root: &'v Object<'v>, name: &str) -> Result<FoundServer<'v>, Edi
 
 /// Entry of the server that has this name here, which may stand under another one in the file.
 fn find<'v>(root: &'v Object<'v>, name: &str) -> Option<FoundServer<'v>> {
-    let of_key = |key: &&'static str| {
-        let list = root.get(key).map(|property| entries(&property.value));
-        let entries = list.into_iter().flatten().enumerate();
-        let entry = |(place, (name, value))| (name, FoundServer { key, place, value });
-        entries.map(entry).collect::<Vec<_>>()
-    };
-    // One list, as the reader has it: a name that is taken in the first is taken in the second.
-    let all: Vec<(String, FoundServer<'v>)> = KEYS.iter().flat_map(of_key).collect();
-    let written: Vec<&str> = all.iter().map(|(name, _)| &**name).collect();
-    let names = names::usable(&written);
-    let found = names.iter().position(|one| one == name)?;
-    all.into_iter().nth(found).map(|(_, entry)| entry)
+    let lists = lists(root);
+    let values: Vec<&Value<'v>> = lists.iter().map(|(_, value)| *value).collect();
+    let mut servers = listed::servers(&values).into_iter();
+    let server = servers.find(|server| server.name == name)?;
+    let (key, place) = (lists[server.list].0, server.place);
+    let at = ServerPlace { key, place };
+    let value = server.value;
+    Some(FoundServer { at, value })
 }
 
-/// Names and entries of a list, as the reader of the file has them.
-fn entries<'v>(list: &'v Value<'v>) -> Vec<(String, &'v Value<'v>)> {
-    match list {
-        Value::Object(map) => {
-            let properties = map.properties.iter();
-            properties
-                .map(|one| (one.name.as_str().to_owned(), &one.value))
-                .collect()
-        }
-        Value::Array(list) => {
-            let elements = list.elements.iter().enumerate();
-            let named = elements.map(|(index, value)| {
-                let name = value.as_object().and_then(|entry| entry.get_string("name"));
-                let name = name.map_or_else(
-                    || format!("server-{}", index + 1),
-                    |name| name.value.to_string(),
-                );
-                (name, value)
-            });
-            named.collect()
-        }
-        _ => Vec::new(),
-    }
+/// Lists of the file in the order in which they are read as one.
+fn lists<'v>(root: &'v Object<'v>) -> Vec<(&'static str, &'v Value<'v>)> {
+    let lists = KEYS.into_iter();
+    let lists = lists.filter_map(|key| Some((key, &root.get(key)?.value)));
+    lists.collect()
 }
 
 /// Everything that the file says but one server, in its order.
-fn all_but(root: &Object<'_>, name: &str) -> Json {
-    let found = find(root, name).map(|entry| (entry.key, entry.place));
+fn all_but(root: &Object<'_>, at: Option<ServerPlace>) -> Json {
     let properties = root.properties.iter().filter_map(|property| {
         let key = property.name.as_str();
         if !KEYS.contains(&key) {
             return Some(json!([key, to_json(&property.value)]));
         }
-        let others = entries(&property.value).into_iter().enumerate();
-        let others = others.filter(|(place, _)| found != Some((known_key(key), *place)));
-        let others: Vec<Json> = others
-            .map(|(_, (name, value))| json!([name, to_json(value)]))
-            .collect();
+        let left_out = at.filter(|at| at.key == key).map(|at| at.place);
+        let others = listed::servers(&[&property.value]).into_iter();
+        let others = others.filter(|server| left_out != Some(server.place));
+        let others = others.map(|server| match server.form {
+            ListForm::Map => json!([server.written, to_json(server.value)]),
+            // Its name is a member of it, or nothing but its place.
+            ListForm::Array => to_json(server.value),
+        });
+        let others: Vec<Json> = others.collect();
         // A list that was made for the server is nothing else.
         (!others.is_empty()).then(|| json!([key, others]))
     });
     properties.collect()
-}
-
-fn known_key(key: &str) -> &'static str {
-    KEYS.into_iter()
-        .find(|known| *known == key)
-        .unwrap_or(KEYS[0])
 }
 
 fn without_name(mut entry: Json) -> Json {

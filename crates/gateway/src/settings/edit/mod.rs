@@ -81,18 +81,32 @@ pub enum EditError {
     Io(std::path::PathBuf, #[source] std::io::Error),
 }
 
-/// File as it would be after a change. Nothing is written.
-pub fn planned(sources: &Sources, name: &str, change: &ServerChange) -> Result<Edited, EditError> {
+/// File as it would be after a change. Nothing is written. `check` may refuse its settings.
+pub fn planned(
+    sources: &Sources,
+    name: &str,
+    change: &ServerChange,
+    check: impl Fn(&Settings) -> Result<(), SettingsError>,
+) -> Result<Edited, EditError> {
     let locations = Locations::find(sources)?;
     let bytes = read_file(&locations)?;
-    edited(&locations, sources, bytes, name, change)
+    let edited = edited(&locations, sources, bytes, name, change)?;
+    check(&edited.settings)?;
+    Ok(edited)
 }
 
-/// Changes the file. Blocks until the lock is free, for a while at most.
-pub fn write(sources: &Sources, name: &str, change: &ServerChange) -> Result<Edited, EditError> {
+/// Changes the file, unless `check` refuses the settings that it would have. Blocks until the lock is free, for a while at
+/// most.
+pub fn write(
+    sources: &Sources,
+    name: &str,
+    change: &ServerChange,
+    check: impl Fn(&Settings) -> Result<(), SettingsError>,
+) -> Result<Edited, EditError> {
     let locations = Locations::find(sources)?;
     file::replace(&locations, |bytes| {
         let edited = edited(&locations, sources, bytes, name, change)?;
+        check(&edited.settings)?;
         let text = edited.after.clone();
         Ok((text, edited))
     })

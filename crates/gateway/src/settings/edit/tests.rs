@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::{Map, Value, json};
 
 use super::apply::apply;
-use super::{EditError, ServerChange, planned, write};
+use super::{EditError, Edited, ServerChange};
 use crate::settings::{Environment, Sources};
 
 const FILE: &str = r#"// The gateway of the team.
@@ -216,6 +216,46 @@ fn names_are_those_of_the_gateway() {
     assert!(matches!(changed, Err(EditError::Changed(_))));
 }
 
+#[test]
+fn a_server_was_not_removed_because_another_one_gets_its_name() {
+    let file = r#"{ "mcpServers": { "a-b": { "command": "x" }, "a b": { "command": "y" } } }"#;
+    assert_eq!(
+        changed(file, "a-b", &ServerChange::Remove),
+        r#"{ "mcpServers": { "a b": { "command": "y" } } }"#
+    );
+    assert_eq!(
+        changed(file, "a-b-2", &ServerChange::Remove),
+        r#"{ "mcpServers": { "a-b": { "command": "x" } } }"#
+    );
+}
+
+/// Entries of both keys are one list, so that a place in it is the name of those that have none.
+#[test]
+fn entries_without_a_name_have_the_one_that_the_reader_gives_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = sources(&folder);
+    let file = r#"{ "mcpServers": [{ "command": "a" }], "servers": [{ "command": "b" }, { "command": "c" }] }"#;
+    fs::create_dir(folder.path().join("data")).unwrap();
+    fs::write(folder.path().join("data/mcp_config.json"), file).unwrap();
+    let settings = crate::settings::load(&sources).unwrap();
+    assert_eq!(settings.servers.len(), 3);
+    for (server, command) in settings.servers.iter().zip(["a", "b", "c"]) {
+        let after = changed(file, &server.name, &ServerChange::Enable(false));
+        let old = format!("\"command\": \"{command}\"");
+        assert_eq!(
+            after,
+            file.replace(&old, &format!("{old}, \"enabled\": false"))
+        );
+        let after = changed(file, &server.name, &ServerChange::Remove);
+        assert!(!after.contains(&old), "{after}");
+    }
+}
+
+/// Whatever the file says is good enough.
+fn write(sources: &Sources, name: &str, change: &ServerChange) -> Result<Edited, EditError> {
+    super::write(sources, name, change, |_| Ok(()))
+}
+
 fn sources(folder: &tempfile::TempDir) -> Sources {
     Sources {
         data_dir: Some(folder.path().join("data")),
@@ -285,7 +325,7 @@ fn a_file_that_is_broken_is_not_touched() {
 fn a_plan_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let sources = sources(&folder);
-    let plan = planned(&sources, "one", &added()).unwrap();
+    let plan = super::planned(&sources, "one", &added(), |_| Ok(())).unwrap();
     assert_eq!(plan.before, None);
     assert!(plan.after.contains("\"one\""));
     assert!(!folder.path().join("data").exists());

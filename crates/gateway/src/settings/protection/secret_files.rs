@@ -64,15 +64,28 @@ pub fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
-/// Name for the secret that a variable or a header of a server has.
-pub fn name_for(server: &str, key: &str) -> String {
+/// Name for the secret that a variable or a header of a server has: a number makes it another one than those that are
+/// taken.
+pub fn name_for(server: &str, key: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let usable = |one: char| match one {
         'A'..='Z' | 'a'..='z' | '0'..='9' | '_' | '-' => one,
         _ => '_',
     };
     let key: String = key.chars().map(usable).collect();
-    let name: String = format!("{server}.{key}").chars().take(NAME_LIMIT).collect();
-    name.trim_start_matches('.').replace("..", ".")
+    let name = format!("{server}.{key}");
+    let name = name.trim_start_matches('.').replace("..", ".");
+    let with_end = |end: &str| {
+        let kept = name.chars().take(NAME_LIMIT - end.len());
+        kept.chain(end.chars()).collect::<String>()
+    };
+    let mut candidate = with_end("");
+    // Each number is another name, and only so many are taken.
+    let mut number = 2_u32;
+    while is_taken(&candidate) {
+        candidate = with_end(&format!("-{number}"));
+        number += 1;
+    }
+    candidate
 }
 
 /// Keeps a secret, in the place of one that has this name.
@@ -223,9 +236,15 @@ mod tests {
             ("a.", "X-Api-Key", "a.X-Api-Key"),
             (".a", "b c/d", "a.b_c_d"),
         ] {
-            let name = name_for(server, key);
+            let name = name_for(server, key, |_| false);
             assert_eq!(name, expected);
             assert!(check_name(&name).is_ok(), "{name}");
+        }
+        let mut taken = std::collections::BTreeSet::new();
+        for key in [&long, &format!("{long}b"), &format!("{long}c")] {
+            let name = name_for("a", key, |name| taken.contains(name));
+            assert!(check_name(&name).is_ok(), "{name}");
+            assert!(taken.insert(name), "another one for each");
         }
     }
 
