@@ -96,6 +96,86 @@ async fn errors_are_shown_in_the_format_that_was_asked_for() {
 }
 
 #[tokio::test]
+async fn a_command_line_that_cannot_be_read_is_an_error_object_where_a_program_asked() {
+    let home = Home::new(PROGRAMS, &json!({ "mcpServers": {} }));
+    for (typed, told) in [
+        ("status --colour", "unexpected argument '--colour' found"),
+        ("nonsense", "unrecognized subcommand 'nonsense'"),
+        ("upstream nonsense", "unrecognized subcommand 'nonsense'"),
+        ("call", "a command or an argument is missing"),
+        ("call tool-read", "<SERVER:TOOL>"),
+        ("activity show", "<ID>"),
+        (
+            "serve --listen",
+            "a value is required for '--listen <ADDRESS>'",
+        ),
+        (
+            "upstream logs a -n many",
+            "invalid value 'many' for '--lines",
+        ),
+        (
+            "call tool-read a:b --sensitivity secret",
+            "invalid value 'secret'",
+        ),
+        ("call tool-read a:b --tool-name c:d", "cannot be used with"),
+        (
+            "status --config a --config b",
+            "cannot be used multiple times",
+        ),
+        ("status more", "unexpected argument 'more' found"),
+    ] {
+        let typed: Vec<&str> = typed.split(' ').collect();
+        for format in [&["-o", "json"][..], &["--output=json"]] {
+            let before = home.run(&[format, &typed].concat()).await;
+            // A flag that has no value would take the format for it, so it stands in front only.
+            let is_open = typed
+                .last()
+                .is_some_and(|word| word.starts_with("--listen"));
+            let behind = if is_open {
+                before.stderr.clone()
+            } else {
+                home.run(&[&typed, format].concat()).await.stderr
+            };
+            for stderr in [before.stderr.clone(), behind] {
+                let answer: Value = serde_json::from_str(&stderr)
+                    .unwrap_or_else(|error| panic!("{typed:?}: {error}: {stderr}"));
+                let error = &answer["error"];
+                assert_eq!(error["code"], "INVALID_USAGE", "{typed:?}: {error}");
+                assert_eq!(error["category"], "validation", "{typed:?}: {error}");
+                let message = error["message"].as_str().unwrap_or_default();
+                assert!(message.contains(told), "{typed:?}: {message}");
+                assert!(
+                    !message.contains('\n') && !message.contains("Usage:"),
+                    "{message}"
+                );
+            }
+            assert_eq!((before.code, &*before.stdout), (2, ""), "{before:?}");
+        }
+        let yaml = home.run(&[&["-o", "yaml"], &typed[..]].concat()).await;
+        assert!(yaml.stderr.starts_with("error:\n"), "{yaml:?}");
+        assert!(yaml.stderr.contains("code: INVALID_USAGE"), "{yaml:?}");
+        assert_eq!((yaml.code, &*yaml.stdout), (2, ""), "{yaml:?}");
+        let text = home.run(&typed).await;
+        assert_eq!((text.code, &*text.stdout), (2, ""), "{text:?}");
+        assert!(text.stderr.contains("--help"), "{text:?}");
+    }
+    let words = ["upstream", "add", "a", "-o", "json"];
+    let ours = home.run(&words).await;
+    assert_eq!(
+        (ours.code, &ours.error()["code"], &*ours.stdout),
+        (2, &json!("INVALID_USAGE"), "")
+    );
+    for asked in ["--help", "--version"] {
+        let plain = home.run(&[asked]).await;
+        let formatted = home.run(&["-o", "json", asked]).await;
+        assert_eq!((plain.code, &*plain.stderr), (0, ""), "{plain:?}");
+        assert!(plain.stdout.contains("mcpproxy"), "{plain:?}");
+        assert_eq!(formatted.stdout, plain.stdout);
+        assert_eq!((formatted.code, &*formatted.stderr), (0, ""));
+    }
+}
+
+#[tokio::test]
 async fn results_are_shown_in_the_format_that_was_asked_for() {
     let fixture = fixture();
     let home = Home::new(PROGRAMS, &config(&fixture));
