@@ -176,6 +176,29 @@ async fn a_command_line_that_cannot_be_read_is_an_error_object_where_a_program_a
 }
 
 #[tokio::test]
+async fn config_check_says_whether_there_is_a_file() {
+    let home = Home::new(PROGRAMS, &json!({ "mcpServers": {} }));
+    let check = ["config", "check", "-o", "json"];
+    let file = home.config_file();
+    let shown = home.run(&check[..2]).await;
+    let valid = format!("{} is valid, 0 servers\n", file.display());
+    assert_eq!((shown.code, shown.stdout), (0, valid));
+    assert_eq!(home.run(&check).await.json()["file_exists"], true);
+    std::fs::remove_file(&file).unwrap();
+    let shown = home.run(&check[..2]).await;
+    let none = format!(
+        "There is no {}: the defaults hold, 0 servers\n",
+        file.display()
+    );
+    assert_eq!((shown.code, shown.stdout), (0, none));
+    let report = home.run(&check).await.json();
+    assert_eq!(
+        (&report["file_exists"], &report["servers"]),
+        (&json!(false), &json!(0))
+    );
+}
+
+#[tokio::test]
 async fn results_are_shown_in_the_format_that_was_asked_for() {
     let fixture = fixture();
     let home = Home::new(PROGRAMS, &config(&fixture));
