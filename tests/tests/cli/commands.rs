@@ -1,6 +1,6 @@
 //! The command line: exit codes, formats, and ways to give arguments.
 
-use mcpproxy_tests::{Fixture, Home, Product, eventually};
+use mcpproxy_tests::{Client, Fixture, Home, Product, eventually};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -196,6 +196,28 @@ async fn config_check_says_whether_there_is_a_file() {
         (&report["file_exists"], &report["servers"]),
         (&json!(false), &json!(0))
     );
+}
+
+#[tokio::test]
+async fn people_see_a_command_as_it_is_written_and_agents_see_no_path() {
+    let config = json!({ "mcpServers": { "broken": { "command": "~/bin/nothing" } } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let reason = "command '~/bin/nothing' was not found: `~` is not expanded, write the path or ${HOME} in its place";
+    eventually("the server failed", async || {
+        let status = product.run(&["status"]).await.stdout;
+        status.contains(reason).then_some(())
+    })
+    .await;
+    let client = product.connect().await;
+    let intent = json!({ "operation_type": "read" });
+    let asked = json!({ "name": "broken:look", "intent": intent });
+    let told = client.call("call_tool_read", &asked).await.to_string();
+    assert!(told.contains("UPSTREAM_UNAVAILABLE"), "{told}");
+    assert!(!told.contains("bin/nothing"), "{told}");
+    // Such a command is looked for once a minute.
+    let log = product.log();
+    assert!(log.contains(reason) && log.contains("retry_in=1m"), "{log}");
+    assert!(!log.contains("Some("), "{log}");
 }
 
 #[tokio::test]
