@@ -113,7 +113,7 @@ impl CliError {
     fn new(kind: ExitKind, message: &str) -> Self {
         let (code, category) = match kind {
             ExitKind::Refused => ("FAILED", FailureCategory::System),
-            ExitKind::Usage => ("USAGE", FailureCategory::Validation),
+            ExitKind::Usage => ("INVALID_USAGE", FailureCategory::Validation),
             ExitKind::NotReachable => ("DAEMON_NOT_REACHABLE", FailureCategory::System),
             ExitKind::Configuration => ("INVALID_CONFIGURATION", FailureCategory::Validation),
         };

@@ -16,6 +16,7 @@ mod own_socket;
 mod progress_bar;
 mod secret_input;
 mod serve_lock;
+mod usage_error;
 
 use std::process::ExitCode;
 
@@ -33,7 +34,10 @@ pub fn main() -> ExitCode {
         return code;
     }
     forbid_inspection();
-    let CommandLine { common, command } = CommandLine::parse();
+    let CommandLine { common, command } = match CommandLine::try_parse() {
+        Ok(read) => read,
+        Err(error) => return usage_error::report(&error, std::env::args_os().skip(1)),
+    };
     let outcome = run(&common, command);
     outcome.unwrap_or_else(|failed| failed.report(common.output))
 }

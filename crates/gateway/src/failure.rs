@@ -334,6 +334,7 @@ impl Failure {
         let failed = |code, what: &str| Self::new(code, format!("Server '{server}' {what}"));
         let failure = match error {
             CallError::Unavailable { reason } => {
+                let reason = without_host_files(&reason);
                 let what = format!("is not available: {reason}. {}", effect(false));
                 failed(Code::UpstreamUnavailable, &what)
             }

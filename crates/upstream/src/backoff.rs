@@ -50,6 +50,19 @@ pub(crate) fn server_delay(failures: u32) -> Duration {
     OF_SERVERS.delay(failures, random(failures))
 }
 
+/// Wait as the log has it: milliseconds below a second, and whole seconds above.
+pub(crate) fn in_log(wait: Duration) -> String {
+    if wait < Duration::from_secs(1) {
+        return format!("{}ms", wait.as_millis());
+    }
+    // Half a second more or less is jitter.
+    match (wait + Duration::from_millis(500)).as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        seconds => format!("{}m{}s", seconds / 60, seconds % 60),
+    }
+}
+
 fn random(failures: u32) -> u64 {
     RandomState::new().hash_one(failures)
 }
@@ -68,6 +81,23 @@ impl Waits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_are_logged_in_words_of_people() {
+        for (milliseconds, logged) in [
+            (0, "0ms"),
+            (736, "736ms"),
+            (1_000, "1s"),
+            (1_499, "1s"),
+            (1_500, "2s"),
+            (59_400, "59s"),
+            (59_500, "1m"),
+            (150_300, "2m30s"),
+            (300_000, "5m"),
+        ] {
+            assert_eq!(in_log(Duration::from_millis(milliseconds)), logged);
+        }
+    }
 
     #[test]
     fn waits_double_up_to_the_longest_and_keep_half_as_jitter() {

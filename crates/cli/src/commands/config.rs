@@ -49,8 +49,11 @@ pub(crate) async fn run(common: &Common, config: ConfigCommand) -> CommandResult
                 warnings.map(move |warning| format!("server {} {warning}", server.name))
             });
             let of_tls = settings.tls.iter().filter_map(TlsSettings::warning);
+            // One that cannot be looked at was refused above.
+            let is_there = settings.config_file.try_exists().unwrap_or(true);
             let report = json!({
                 "file": settings.config_file,
+                "file_exists": is_there,
                 "servers": settings.servers.len(),
                 "server_problems": problems,
                 "warnings": (settings.warnings.iter().cloned())
@@ -75,6 +78,9 @@ fn checked(report: &Value) -> String {
     let mut broken: Vec<&Value> = problems.map(|problem| &problem["server"]).collect();
     broken.dedup();
     let mut shown = match broken.len() {
+        0 if report["file_exists"] == false => {
+            format!("There is no {file}: the defaults hold, {servers} servers\n")
+        }
         0 => format!("{file} is valid, {servers} servers\n"),
         count => format!("{file}: {count} of {servers} servers cannot be used\n"),
     };

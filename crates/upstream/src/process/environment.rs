@@ -9,6 +9,8 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use mcpproxy_support::one_line::one_line;
+
 use super::inherited::{self, Inheritance};
 use crate::lock;
 use crate::spec::{StdioSpec, TransportSpec};
@@ -18,6 +20,9 @@ use crate::spec::{StdioSpec, TransportSpec};
 const DEFAULT_PATH: &str = "/usr/local/bin:/bin:/usr/bin";
 #[cfg(not(unix))]
 const DEFAULT_PATH: &str = "";
+
+/// Most characters of a command that a message quotes: enough for the paths that people have.
+const QUOTED_CHARACTERS: usize = 300;
 
 /// Whole environment of a child: what it inherits of ours, then its own variables.
 pub(crate) fn of_child(spec: &StdioSpec) -> Vec<(OsString, OsString)> {
@@ -103,15 +108,25 @@ pub(crate) fn check(spec: &StdioSpec, environment: &[(OsString, OsString)]) -> R
         .rev()
         .find(|(name, _)| name.eq_ignore_ascii_case("PATH"))
         .map_or_else(|| OsString::from(DEFAULT_PATH), |(_, path)| path.clone());
-    // The program's name alone: agents see this, and paths of the host are not for them.
-    let name = spec.command.rsplit(['/', '\\']).next().unwrap_or_default();
     let files = candidates(&spec.command, directory, &path).into_iter();
     let files = files.filter_map(|file| file.metadata().ok().filter(Metadata::is_file));
     match files.map(|file| is_executable(&file)).max() {
         Some(true) => Ok(()),
-        Some(false) => Err(format!("command '{name}' is not executable")),
-        None => Err(format!("command '{name}' was not found")),
+        Some(false) => Err(unusable(&spec.command, "is not executable")),
+        None => Err(unusable(&spec.command, "was not found")),
     }
+}
+
+/// Message about a command, as it is written. People read it: what agents are told passes `without_host_files`.
+fn unusable(command: &str, why: &str) -> String {
+    let quoted = one_line(command, QUOTED_CHARACTERS);
+    // A shell would put the home folder there, and none is between.
+    let advice = if command.starts_with('~') {
+        ": `~` is not expanded, write the path or ${HOME} in its place"
+    } else {
+        ""
+    };
+    format!("command '{quoted}' {why}{advice}")
 }
 
 /// Files that a command can mean.
@@ -192,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_start_is_named_without_paths_of_the_host() {
+    fn a_command_that_cannot_start_is_quoted_as_it_is_written() {
         let folder = tempfile::tempdir().expect("a folder for the test");
         std::fs::write(folder.path().join("plain"), "").expect("a file for the test");
         let environment = vec![("PATH".into(), folder.path().as_os_str().to_owned())];
@@ -200,8 +215,19 @@ mod tests {
         assert_eq!(check(&spec("foo")), "command 'foo' was not found");
         assert_eq!(
             check(&spec("/home/someone/bin/foo")),
-            "command 'foo' was not found"
+            "command '/home/someone/bin/foo' was not found"
         );
+        assert_eq!(
+            check(&spec("~/bin/foo")),
+            "command '~/bin/foo' was not found: `~` is not expanded, write the path or ${HOME} in its place"
+        );
+        assert_eq!(
+            check(&spec("~foo")),
+            "command '~foo' was not found: `~` is not expanded, write the path or ${HOME} in its place"
+        );
+        let long = check(&spec(&"long/".repeat(1000)));
+        assert!(long.starts_with("command 'long/long/"), "{long}");
+        assert!(long.len() < 350, "{long}");
         assert_eq!(check(&spec("plain")), "command 'plain' is not executable");
         let mut lost = spec("sh");
         lost.working_dir = Some(folder.path().join("gone"));

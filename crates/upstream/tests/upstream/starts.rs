@@ -246,7 +246,8 @@ async fn a_command_that_is_not_there_is_looked_for_once_a_minute() {
     let fake = Fake::with("normal", |spec, _| {
         stdio(spec).command = command.to_string_lossy().into_owned();
     });
-    assert_eq!(fake.memory.failure().await, "command 'later' was not found");
+    let reason = format!("command '{}' was not found", command.display());
+    assert_eq!(fake.memory.failure().await, reason);
     tokio::time::sleep(Duration::from_secs(5 * 60 + 30)).await;
     match fake.upstream.state() {
         UpstreamState::Failed {

@@ -1,5 +1,6 @@
 //! The keys of the configuration file and the settings they become: the one place that lists them.
 
+mod new_warnings;
 pub(super) mod section;
 mod servers;
 mod tls;
@@ -233,10 +234,11 @@ impl Settings {
         &self.secret_names
     }
 
-    /// Tells the log what is dangerous about settings that can be used.
+    /// Tells the log what is dangerous about settings that can be used, but for what the settings before had as well.
     pub(crate) fn log_warnings(&self) {
         let of_tls = self.tls.iter().filter_map(TlsSettings::warning);
-        for warning in self.warnings.iter().cloned().chain(of_tls) {
+        let warnings = self.warnings.iter().cloned().chain(of_tls).collect();
+        for warning in new_warnings::tell(warnings) {
             tracing::warn!("{warning}");
         }
     }

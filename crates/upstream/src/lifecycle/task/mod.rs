@@ -262,11 +262,12 @@ impl UpstreamTask {
             .log(&format!("attempt {attempt} failed: {reason}"));
         self.last_error = Some(Arc::clone(&reason));
         let name = &self.shared.spec.name;
+        let wait = retry_in.map(|wait| tracing::field::display(backoff::in_log(wait)));
         let is_news = !std::mem::replace(&mut self.has_told_failure, true);
         if is_news {
-            tracing::warn!(server = %name, %reason, ?retry_in, "not available");
+            tracing::warn!(server = %name, %reason, retry_in = wait, "not available");
         } else {
-            tracing::info!(server = %name, %reason, attempt, ?retry_in, "still not available");
+            tracing::info!(server = %name, %reason, attempt, retry_in = wait, "still not available");
         }
         let state = UpstreamState::Failed {
             reason,
