@@ -9,6 +9,7 @@ pub(crate) mod installers;
 pub(crate) mod life_signs;
 pub(crate) mod lines;
 pub mod log_files;
+pub(crate) mod printed;
 #[cfg(unix)]
 mod server_command;
 pub(crate) mod server_log;

@@ -12,22 +12,22 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use mcpproxy_redact::Mask;
-use mcpproxy_support::printable::printable_line;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use crate::lock;
 use crate::process::log_files;
+use crate::process::printed::PrintedLine;
 
 /// Size that a file may have. There are two of them for each server.
 const FILE_LIMIT: u64 = 4 * 1024 * 1024;
 /// Most bytes that wait to be written, with what each line takes beside its text: a second of a talkative server.
 const QUEUE_LIMIT: usize = 256 * 1024;
 const LINE_OVERHEAD: usize = 64;
-/// Most characters that are kept of a line, and bytes beyond them until its secrets are hidden, so that none is cut in
-/// half and shown.
+/// Most characters that are kept of a line, and bytes that are read of it. The rest is hidden where it is part of a
+/// secret that the line breaks off with.
 const LINE_CHARACTERS: usize = 4096;
-const MASK_BYTES: usize = 512;
+const LINE_BYTES: usize = LINE_CHARACTERS + 512;
 /// Pause between two writes: lines that come together are written together, and a flood costs little.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Longest that the end of a server waits for its last lines to be written.
@@ -104,7 +104,7 @@ impl ServerLog {
 
     /// Adds a line, if there is room for it.
     pub(crate) fn line(&self, source: LogSource, text: &[u8]) {
-        let text = &text[..text.len().min(LINE_CHARACTERS + MASK_BYTES)];
+        let text = &text[..text.len().min(LINE_BYTES)];
         let mut queue = lock(&self.queue);
         let bytes = queue.bytes + text.len() + LINE_OVERHEAD;
         if bytes > QUEUE_LIMIT {
@@ -196,11 +196,7 @@ impl ServerLog {
 fn text_of(lines: &[LogLine], dropped: u64, mask: &Mask) -> String {
     let mut text = String::new();
     for line in lines {
-        let shown = String::from_utf8_lossy(&line.text);
-        let shown = mask.apply(shown.trim_end_matches('\r'));
-        // Once more, for a secret that control characters were hiding.
-        let shown = printable_line(&shown);
-        let shown = mask.apply(&shown);
+        let shown = PrintedLine::read(&line.text, LINE_BYTES, mask).escaped();
         let cut = shown.char_indices().nth(LINE_CHARACTERS);
         let shown = cut.map_or(&*shown, |(at, _)| &shown[..at]);
         push(&mut text, line.time, line.source, shown);
@@ -246,7 +242,7 @@ impl LogStream {
 
     fn extend(&mut self, part: &[u8]) {
         self.has_open_line = true;
-        let room = (LINE_CHARACTERS + MASK_BYTES).saturating_sub(self.open_line.len());
+        let room = LINE_BYTES.saturating_sub(self.open_line.len());
         self.open_line
             .extend_from_slice(&part[..part.len().min(room)]);
     }
