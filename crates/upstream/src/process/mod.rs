@@ -1,6 +1,7 @@
 //! Programs of this machine that are servers: starting them, a few at a time, ending them, reading what they
 //! print.
 
+mod byte_budget;
 pub(crate) mod child;
 pub(crate) mod environment;
 pub mod guard;

@@ -93,6 +93,54 @@ async fn a_flood_is_counted_where_there_is_no_room_for_it() {
     assert_eq!(lines.last(), Some(&last));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_flood_was_written_for_ever() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = log(folder.path());
+    // Of the budget 1,000 bytes are left.
+    lock(&log.queue).budget.charge(4 * 1024 * 1024 - 1000);
+    let line = [b'x'; 200 - LINE_OVERHEAD];
+    for _ in 0..100 {
+        log.line(LogSource::Stderr, &line);
+    }
+    log.line(LogSource::Gateway, b"attempt 2");
+    for _ in 0..7 {
+        log.line(LogSource::Stdout, &line);
+    }
+    tokio::time::advance(Duration::from_secs(61)).await;
+    log.line(LogSource::Stderr, b"the next minute");
+    log.close().await;
+    let text = read(folder.path(), "a.log");
+    let shown = format!("stderr {}", String::from_utf8_lossy(&line));
+    let mut expected = vec![shown.as_str(); 5];
+    expected.extend([
+        "mcpproxy 95 lines are not here: there was no room for them",
+        "mcpproxy attempt 2",
+        "mcpproxy 7 lines are not here: there was no room for them",
+        "stderr the next minute",
+    ]);
+    assert_eq!(without_times(&text), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_flood_lost_is_told_once_in_a_minute() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = log(folder.path());
+    lock(&log.queue).budget.charge(4 * 1024 * 1024);
+    for _ in 0..50 {
+        log.line(LogSource::Stderr, &[b'x'; 100]);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(read(folder.path(), "a.log"), "");
+    let mut told = lock(&log.queue).told_at.expect("it will be told");
+    told += 2 * PAUSE;
+    sleep_until(told).await;
+    log.close().await;
+    let text = read(folder.path(), "a.log");
+    let expected = ["mcpproxy 50 lines are not here: there was no room for them"];
+    assert_eq!(without_times(&text), expected);
+}
+
 #[tokio::test]
 async fn two_files_hold_the_newest_lines_and_are_for_nobody_else() {
     let folder = tempfile::tempdir().expect("a folder");
