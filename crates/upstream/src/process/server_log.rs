@@ -5,7 +5,7 @@
 //! does a flood write for ever: each log has a budget of bytes, and what is beyond it is not even looked at.
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -185,21 +185,13 @@ impl ServerLog {
     /// and another process of ours may write to it as well.
     fn append(&self, text: &str) -> io::Result<()> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
-        make_private_folder(folder)?;
+        log_files::make_folder(folder)?;
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        match fs::symlink_metadata(&self.file) {
-            // To open something else, such as a pipe, could take for ever.
-            Ok(data) if !data.is_file() => return Err(io::ErrorKind::InvalidInput.into()),
-            Ok(data) if data.len().saturating_add(bytes) > FILE_LIMIT => {
-                fs::rename(&self.file, &self.older)?;
-            }
-            Ok(_) | Err(_) => {}
+        let found = fs::symlink_metadata(&self.file);
+        if found.is_ok_and(|found| found.is_file() && found.len() + bytes > FILE_LIMIT) {
+            fs::rename(&self.file, &self.older)?;
         }
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        let mut file = private(&mut options).open(&self.file)?;
-        make_private(&file)?;
-        file.write_all(text.as_bytes())
+        log_files::open_to_append(&self.file)?.write_all(text.as_bytes())
     }
 }
 
@@ -351,52 +343,6 @@ async fn sleep_until_due(due: Option<Instant>) {
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
     }
-}
-
-// === files for nobody else ===
-
-#[cfg(unix)]
-fn make_private_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-    let made = fs::DirBuilder::new()
-        .mode(0o700)
-        .recursive(true)
-        .create(folder);
-    made?;
-    if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn private(options: &mut OpenOptions) -> &OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-    options.mode(0o600)
-}
-
-#[cfg(unix)]
-fn make_private(file: &fs::File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    if file.metadata()?.permissions().mode() & 0o177 != 0 {
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn make_private_folder(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
-}
-
-#[cfg(not(unix))]
-fn private(options: &mut OpenOptions) -> &OpenOptions {
-    options
-}
-
-#[cfg(not(unix))]
-fn make_private(_file: &fs::File) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

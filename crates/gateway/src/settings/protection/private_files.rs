@@ -11,9 +11,10 @@ use rustix::fs::OFlags;
 
 /// Names in the data folder that the gateway writes. None may be a link: the gateway would write somewhere else than
 /// where its owner looks.
-const STATE: [&str; 10] = [
+const STATE: [&str; 11] = [
     "api_key",
     "chains",
+    "logs",
     "mcpproxy.sock",
     "protocols.json",
     "secrets",
