@@ -23,7 +23,7 @@ const SLOT_SILENCE: Duration = Duration::from_secs(5);
 
 /// Time after which the start of a program gives its slot to one that waits, and goes on without: most have what they
 /// need the processor for behind them by then, and some are busy for ever.
-const SLOT_TURN: Duration = Duration::from_secs(15);
+const SLOT_TIME: Duration = Duration::from_secs(15);
 
 /// Time that somebody waits for a server which waits for a slot until it gets one beyond the limit: a small part of the
 /// usual deadline of a call.
@@ -56,7 +56,7 @@ pub struct Runtime {
     /// Time without a sign of life after which the start of a program gives its slot to another.
     pub slot_silence: Duration,
     /// Time after which the start of a program gives its slot to one that waits, however busy it is.
-    pub slot_turn: Duration,
+    pub slot_time: Duration,
     /// Time that somebody waits for a server without a slot until it gets one beyond the limit.
     pub call_patience: Duration,
     /// Longest that a program may take to start, however busy it is.
@@ -82,7 +82,7 @@ impl Runtime {
             version: version.into(),
             probe_silence: PROBE_SILENCE,
             slot_silence: SLOT_SILENCE,
-            slot_turn: SLOT_TURN,
+            slot_time: SLOT_TIME,
             call_patience: CALL_PATIENCE,
             longest_start: LONGEST_START,
             data_dir: None,

@@ -45,7 +45,7 @@ pub(super) struct StartLimits {
     /// Time without a sign of life after which its slot goes to another.
     slot_silence: Duration,
     /// Time after which its slot goes to one that waits, although it is busy.
-    slot_turn: Duration,
+    slot_time: Duration,
     /// Pause between two looks.
     step: Duration,
 }
@@ -84,7 +84,7 @@ impl Start {
     fn is_slot_wanted(&self, limits: StartLimits) -> bool {
         let slot = lock(&self.slot);
         slot.as_ref()
-            .is_some_and(|slot| slot.is_wanted_back(limits.slot_turn))
+            .is_some_and(|slot| slot.is_wanted_back(limits.slot_time))
     }
 
     /// Follows a program until there is no hope for it any more; says why, for people.
@@ -133,7 +133,7 @@ impl StartLimits {
             silence,
             in_all: runtime.longest_start.max(silence),
             slot_silence: runtime.slot_silence,
-            slot_turn: runtime.slot_turn,
+            slot_time: runtime.slot_time,
             step: shortest.clamp(SHORTEST_STEP, LONGEST_STEP),
         }
     }
@@ -168,7 +168,7 @@ mod tests {
             silence: seconds(300),
             in_all: seconds(1800),
             slot_silence: seconds(5),
-            slot_turn: seconds(15),
+            slot_time: seconds(15),
             step: seconds(1),
         };
         for (silent_for, expected) in [(0, 1), (19, 1), (20, 10), (290, 10), (297, 3), (300, 1)] {

@@ -136,8 +136,8 @@ mod tests {
         assert_eq!(mode & 0o777, 0o755, "it is left alone");
         fs::write(&file, "one\n").unwrap();
         symlink(&file, &link).unwrap();
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        assert!(made.unwrap().success());
+        let mut command = std::process::Command::new("mkfifo");
+        assert!(command.arg(&pipe).status().unwrap().success());
         for path in [&link, &pipe, &elsewhere] {
             assert!(open(path).is_err(), "{}", path.display());
             assert!(open_to_append(path).is_err(), "{}", path.display());

@@ -3,8 +3,8 @@
 //! A machine on which all servers start together starts none of them: each gets a share of the processor that is too
 //! small to be ready in time. Waiting for a slot counts as no part of a start.
 //!
-//! Servers that are busy for long must not starve the others: a start that has had its turn gives its slot to one that
-//! waits, and a server that somebody calls gets one beyond the limit after a while.
+//! Servers that are busy for long must not starve the others: a start that has had its slot for a while gives it to one
+//! that waits, and a server that somebody calls gets one beyond the limit.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -123,9 +123,9 @@ fn usual_limit(cores: usize) -> usize {
 // === impl StartSlot ===
 
 impl StartSlot {
-    /// Whether it was held for a whole turn and others wait for one.
-    pub(crate) fn is_wanted_back(&self, turn: Duration) -> bool {
-        self.since.elapsed() >= turn && !lock(&self.slots.0).waiting.is_empty()
+    /// Whether it was held for so long, and others wait for one.
+    pub(crate) fn is_wanted_back(&self, after: Duration) -> bool {
+        self.since.elapsed() >= after && !lock(&self.slots.0).waiting.is_empty()
     }
 }
 
@@ -289,16 +289,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slot_is_wanted_back_after_its_turn_as_long_as_others_wait() {
-        let turn = Duration::from_secs(15);
+    async fn a_slot_is_wanted_back_after_a_time_and_as_long_as_others_wait() {
+        let after = Duration::from_secs(15);
         let slots = slots(1);
         let slot = slots.enter().take_at_once().expect("it is alone");
         let waiting = slots.enter();
-        assert!(!slot.is_wanted_back(turn), "it has just begun");
-        tokio::time::advance(turn).await;
-        assert!(slot.is_wanted_back(turn));
+        assert!(!slot.is_wanted_back(after), "it has just begun");
+        tokio::time::advance(after).await;
+        assert!(slot.is_wanted_back(after));
         drop(waiting);
-        assert!(!slot.is_wanted_back(turn), "nobody waits");
+        assert!(!slot.is_wanted_back(after), "nobody waits");
     }
 
     #[test]

@@ -182,7 +182,7 @@ const BUSY: &str = r#"echo "start $1" >> "$2/events"; while :; do echo busy >&2;
 async fn a_busy_server_kept_one_that_was_called_from_starting() {
     let scene = Scene::new();
     let (mut runtime, _) = limited(1);
-    (runtime.slot_turn, runtime.call_patience) = (LONG, Duration::from_millis(100));
+    (runtime.slot_time, runtime.call_patience) = (LONG, Duration::from_millis(100));
     let busy = Upstream::start(scene.spec("busy", BUSY), &runtime);
     scene.until_events(1).await;
     let waiting = Upstream::start(scene.spec("waiting", BUSY), &runtime);
@@ -200,7 +200,7 @@ async fn a_busy_server_kept_one_that_was_called_from_starting() {
 async fn busy_servers_that_never_start_kept_all_others_waiting() {
     let scene = Scene::new();
     let (mut runtime, memory) = limited(1);
-    runtime.slot_turn = Duration::from_millis(100);
+    runtime.slot_time = Duration::from_millis(100);
     let busy: Vec<Upstream> = (0..3)
         .map(|number| Upstream::start(scene.spec(&number.to_string(), BUSY), &runtime))
         .collect();

@@ -52,16 +52,16 @@ async fn lines_have_a_time_and_an_origin_and_neither_secrets_nor_control_charact
 #[tokio::test]
 async fn a_secret_longer_than_a_line_may_be_was_written_in_the_clear() {
     let folder = tempfile::tempdir().expect("a folder");
-    let long = "0123456789-abcdef".repeat(360);
-    let short = &"ghijkl-9876543210".repeat(60);
+    let six_thousand = "0123456789-abcdef".repeat(360);
+    let thousand = &"ghijkl-9876543210".repeat(60);
     let key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\nbTQzNzM4NzYzNzM4\n-----END KEY-----";
-    let mask = Mask::new([long.clone(), short.clone(), key.to_owned()]);
+    let mask = Mask::new([six_thousand.clone(), thousand.clone(), key.to_owned()]);
     let log = ServerLog::start(folder.path(), "a", mask).expect("it is a name");
     let mut stderr = log.stderr();
-    stderr.take(long.as_bytes());
-    stderr.take(format!("\n{}\n{key}\n", short.repeat(6)).as_bytes());
+    stderr.take(six_thousand.as_bytes());
+    stderr.take(format!("\n{}\n{key}\n", thousand.repeat(6)).as_bytes());
     drop(stderr);
-    log.line(LogSource::Stdout, long.as_bytes());
+    log.line(LogSource::Stdout, six_thousand.as_bytes());
     log.close().await;
     let text = read(folder.path(), "a.log");
     let expected = [
