@@ -21,6 +21,14 @@ const PROBE_SILENCE: Duration = Duration::from_secs(2);
 /// that hangs would hold up all others otherwise, and one that waits for the network does not need the processor.
 const SLOT_SILENCE: Duration = Duration::from_secs(5);
 
+/// Time after which the start of a program gives its slot to one that waits, and goes on without: most have what they
+/// need the processor for behind them by then, and some are busy for ever.
+const SLOT_TIME: Duration = Duration::from_secs(15);
+
+/// Time that somebody waits for a server which waits for a slot until it gets one beyond the limit: a small part of the
+/// usual deadline of a call.
+const CALL_PATIENCE: Duration = Duration::from_secs(3);
+
 /// Longest that a program may take to start however busy it is: the longest installations take some minutes.
 const LONGEST_START: Duration = Duration::from_mins(30);
 
@@ -47,6 +55,10 @@ pub struct Runtime {
     pub probe_silence: Duration,
     /// Time without a sign of life after which the start of a program gives its slot to another.
     pub slot_silence: Duration,
+    /// Time after which the start of a program gives its slot to one that waits, however busy it is.
+    pub slot_time: Duration,
+    /// Time that somebody waits for a server without a slot until it gets one beyond the limit.
+    pub call_patience: Duration,
     /// Longest that a program may take to start, however busy it is.
     pub longest_start: Duration,
     /// Folder of the state, in which the logs of servers are.
@@ -70,6 +82,8 @@ impl Runtime {
             version: version.into(),
             probe_silence: PROBE_SILENCE,
             slot_silence: SLOT_SILENCE,
+            slot_time: SLOT_TIME,
+            call_patience: CALL_PATIENCE,
             longest_start: LONGEST_START,
             data_dir: None,
             start_slots: Arc::new(StartSlots::new()),

@@ -113,6 +113,29 @@ async fn forty_five_slow_servers_were_started_together_and_cut_off_together() {
 }
 
 #[tokio::test]
+async fn busy_servers_starved_one_that_was_called_and_showed_their_secret() {
+    const BUSY: &str = r#"while :; do echo "$KEY" >&2; sleep 0.05; done"#;
+    let scene = Scene::new();
+    let more = json!({ "env": { "KEY": "0123456789-abcdef".repeat(400) } });
+    let busy = |name: &str| scene.entry("sh", BUSY, name, &more);
+    let good = scene.entry("sh", r#"shift; exec "$@""#, "good", &json!({}));
+    let config = json!({ "mcpServers": [busy("a"), busy("b"), good], "starts_at_once": 1 });
+    let product = Product::start(PROGRAMS, &config).await;
+    let client = product.connect().await;
+    let answer = client.call_as("read", "good:look", &json!({})).await;
+    assert_ne!(answer["isError"], true, "{answer}");
+    let busy = server(&product, "a").await;
+    assert_eq!(busy["state"], "starting", "{busy}");
+    assert_eq!(busy["stderr"][0], "***", "{busy}");
+    let text = eventually("its lines are in its log", async || {
+        let (_, text) = log_of(&product, "a.log");
+        text.contains("Z stderr ***\n").then_some(text)
+    })
+    .await;
+    assert!(!text.contains("0123"), "{text}");
+}
+
+#[tokio::test]
 async fn a_server_that_installs_longer_than_its_limit_comes_up_and_says_so_meanwhile() {
     const INSTALLS: &str = r#"shift; i=0; until test -e "$0/gate"; do i=$((i+1)); echo "fetching $i" >&2; sleep 0.1; done; exec "$@""#;
     let scene = Scene::new();

@@ -44,6 +44,8 @@ pub(super) struct StartLimits {
     pub(super) in_all: Duration,
     /// Time without a sign of life after which its slot goes to another.
     slot_silence: Duration,
+    /// Time after which its slot goes to one that waits, although it is busy.
+    slot_time: Duration,
     /// Pause between two looks.
     step: Duration,
 }
@@ -79,6 +81,12 @@ impl Start {
         }
     }
 
+    fn is_slot_wanted(&self, limits: StartLimits) -> bool {
+        let slot = lock(&self.slot);
+        slot.as_ref()
+            .is_some_and(|slot| slot.is_wanted_back(limits.slot_time))
+    }
+
     /// Follows a program until there is no hope for it any more; says why, for people.
     pub(super) async fn hopeless(&self, limits: StartLimits, sampler: &LifeSampler) -> String {
         let mut seen = None;
@@ -91,7 +99,8 @@ impl Start {
                 *lock(&self.last_sign) = Instant::now();
             }
             let silent_for = lock(&self.last_sign).elapsed();
-            if silent_for >= limits.slot_silence || self.began.elapsed() >= LONGEST_SLOT {
+            let is_long = self.began.elapsed() >= LONGEST_SLOT;
+            if silent_for >= limits.slot_silence || is_long || self.is_slot_wanted(limits) {
                 lock(&self.slot).take();
             }
             pause = limits.pause(silent_for);
@@ -124,6 +133,7 @@ impl StartLimits {
             silence,
             in_all: runtime.longest_start.max(silence),
             slot_silence: runtime.slot_silence,
+            slot_time: runtime.slot_time,
             step: shortest.clamp(SHORTEST_STEP, LONGEST_STEP),
         }
     }
@@ -158,6 +168,7 @@ mod tests {
             silence: seconds(300),
             in_all: seconds(1800),
             slot_silence: seconds(5),
+            slot_time: seconds(15),
             step: seconds(1),
         };
         for (silent_for, expected) in [(0, 1), (19, 1), (20, 10), (290, 10), (297, 3), (300, 1)] {

@@ -18,6 +18,9 @@ const USUAL: &str = "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM COLORTER
 /// Addresses of proxies, in either case. One may hold a password.
 const PROXIES: &str = "HTTP_PROXY HTTPS_PROXY ALL_PROXY";
 
+/// End of the names in a family that hold the address of a proxy.
+const PROXY_END: &str = "proxy";
+
 /// Names Windows programs do not run without.
 const USUAL_ON_WINDOWS: &str = "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA \
     NUMBER_OF_PROCESSORS OS PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES \
@@ -29,6 +32,10 @@ const FAMILIES: &[&str] = &["LC_", "XDG_", "UV_", "npm_config_", "NPM_CONFIG_"];
 /// Ends of names in a family that hold a credential and that no rule for names knows: a one-time password, and the half
 /// of a login that is a token with some registries.
 const CREDENTIAL_ENDS: &[&str] = &["otp", "username"];
+
+/// Fewest letters and digits in a row that look like a key in an address: names of packages and of their sources are
+/// shorter, or words.
+const SHORTEST_KEY: usize = 20;
 
 /// Beginning of our own variables, the key of the gateway among them.
 const OURS: &str = "MCPPROXY_";
@@ -75,7 +82,8 @@ pub(crate) fn inheritance(name: &OsStr, value: &OsStr, inherit: &InheritEnv) -> 
         let name = shown.to_ascii_lowercase();
         CREDENTIAL_ENDS.iter().any(|end| name.ends_with(end))
             || is_credential_name(&shown)
-            || has_user(&value, false)
+            || has_user(&value, name.ends_with(PROXY_END))
+            || has_key_in_path(&value)
             || !credentials(&value).is_empty()
     } else if is_usual(&shown) {
         false
@@ -157,6 +165,38 @@ fn has_user(text: &str, may_lack_scheme: bool) -> bool {
         let authority = address[start..].split(['/', '?', '#']).next();
         authority.is_some_and(|authority| authority.contains('@'))
     })
+}
+
+/// Whether what follows the host of an address in a text looks like a key: some sources of packages have one there.
+fn has_key_in_path(text: &str) -> bool {
+    let is_between = |one: char| one.is_whitespace() || one == ',';
+    let addresses = text.split(is_between);
+    let mut behind = addresses.filter_map(|address| {
+        let (_, rest) = address.split_once("://")?;
+        Some(&rest[rest.find(['/', '?', '#'])?..])
+    });
+    behind.any(|path| {
+        path.split(['/', '?', '&', '=', '#'])
+            .any(|part| is_key(part) || is_hexadecimal_key(part))
+    })
+}
+
+/// Whether a text has so many letters and digits in a row, and both of them.
+fn is_key(text: &str) -> bool {
+    let mut runs = text.split(|one: char| !one.is_ascii_alphanumeric());
+    runs.any(|run| run.len() >= SHORTEST_KEY && is_mixed(run))
+}
+
+/// Whether a text is hexadecimal digits in groups, as a UUID is.
+fn is_hexadecimal_key(text: &str) -> bool {
+    let digits = text.bytes().filter(|one| *one != b'-');
+    let is_hexadecimal = digits.clone().all(|one| one.is_ascii_hexdigit());
+    is_hexadecimal && digits.count() >= SHORTEST_KEY && is_mixed(text)
+}
+
+fn is_mixed(text: &str) -> bool {
+    let has = |is_meant: fn(&u8) -> bool| text.as_bytes().iter().any(is_meant);
+    has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
 }
 
 /// Whether a name can be found in a text without being taken for a word of it.
@@ -267,6 +307,73 @@ mod tests {
         }
         let exempt = inheritance("NO_PROXY".as_ref(), "a@b".as_ref(), &InheritEnv::default());
         assert_eq!(exempt, Inheritance::Passed);
+    }
+
+    #[test]
+    fn a_proxy_of_npm_without_a_scheme_took_its_password_to_every_server() {
+        for (name, value, expected) in [
+            (
+                "npm_config_https_proxy",
+                "u:p@h:1",
+                Inheritance::HasCredential,
+            ),
+            (
+                "npm_config_https-proxy",
+                "u:p@h:1",
+                Inheritance::HasCredential,
+            ),
+            (
+                "NPM_CONFIG_PROXY",
+                "http://u:p@h",
+                Inheritance::HasCredential,
+            ),
+            ("UV_HTTP_PROXY", "u@h", Inheritance::HasCredential),
+            ("npm_config_proxy", "h:1", Inheritance::Passed),
+            ("npm_config_email", "u@h", Inheritance::Passed),
+        ] {
+            let found = inheritance(name.as_ref(), value.as_ref(), &InheritEnv::default());
+            assert_eq!(found, expected, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_the_path_of_an_index_went_to_every_server() {
+        use Inheritance::{HasCredential, Passed};
+        for (value, expected) in [
+            (
+                "https://dl.example.io/a1B2c3D4e5F6g7H8i9J0/simple",
+                HasCredential,
+            ),
+            (
+                "https://dl.example.io/x?key=a1B2c3D4e5F6g7H8i9J0",
+                HasCredential,
+            ),
+            ("https://dl.example.io?a1B2c3D4e5F6g7H8i9J0", HasCredential),
+            (
+                "https://a.example/ c=https://b.example/tok-a1B2c3D4e5F6g7H8i9J0/",
+                HasCredential,
+            ),
+            (
+                "https://a.example/0f8fad5b-d9cb-469f-a165-70867728950e/s",
+                HasCredential,
+            ),
+            ("https://a.example/a1B2c3D4e5F6g7H8i9J/simple", Passed),
+            ("https://a.example/internationalization/simple", Passed),
+            ("https://a.example/12345678901234567890", Passed),
+            (
+                "https://a.example/private-registry-of-2024-in-europe",
+                Passed,
+            ),
+            ("https://a1b2c3d4e5f6g7h8i9j0k1.example/simple", Passed),
+            ("/home/me/a1B2c3D4e5F6g7H8i9J0", Passed),
+        ] {
+            let found = inheritance(
+                "UV_DEFAULT_INDEX".as_ref(),
+                value.as_ref(),
+                &InheritEnv::default(),
+            );
+            assert_eq!(found, expected, "{value}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Programs of this machine that are servers: starting them, a few at a time, ending them, reading what they
 //! print.
 
+mod byte_budget;
 pub(crate) mod child;
 pub(crate) mod environment;
 pub mod guard;
@@ -9,6 +10,7 @@ pub(crate) mod installers;
 pub(crate) mod life_signs;
 pub(crate) mod lines;
 pub mod log_files;
+pub(crate) mod printed;
 #[cfg(unix)]
 mod server_command;
 pub(crate) mod server_log;

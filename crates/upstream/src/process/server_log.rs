@@ -1,10 +1,11 @@
 //! Log of what one server prints beside its messages, in a file of bounded size.
 //!
 //! Who reads the server's streams puts lines into a bounded queue and goes on; a task of its own hides secrets and writes.
-//! So neither a slow disk nor a flood holds up the server, its streams or other servers: what has no room is counted.
+//! So neither a slow disk nor a flood holds up the server, its streams or other servers: what has no room is counted. Nor
+//! does a flood write for ever: each log has a budget of bytes, and what is beyond it is not even looked at.
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -12,22 +13,23 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use mcpproxy_redact::Mask;
-use mcpproxy_support::printable::printable_line;
 use tokio::sync::{Notify, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::lock;
+use crate::process::byte_budget::ByteBudget;
 use crate::process::log_files;
+use crate::process::printed::PrintedLine;
 
 /// Size that a file may have. There are two of them for each server.
 const FILE_LIMIT: u64 = 4 * 1024 * 1024;
 /// Most bytes that wait to be written, with what each line takes beside its text: a second of a talkative server.
 const QUEUE_LIMIT: usize = 256 * 1024;
 const LINE_OVERHEAD: usize = 64;
-/// Most characters that are kept of a line, and bytes beyond them until its secrets are hidden, so that none is cut in
-/// half and shown.
+/// Most characters that are kept of a line, and bytes that are read of it. The rest is hidden where it is part of a
+/// secret that the line breaks off with.
 const LINE_CHARACTERS: usize = 4096;
-const MASK_BYTES: usize = 512;
+const LINE_BYTES: usize = LINE_CHARACTERS + 512;
 /// Pause between two writes: lines that come together are written together, and a flood costs little.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Longest that the end of a server waits for its last lines to be written.
@@ -48,13 +50,25 @@ pub(crate) struct ServerLog {
 }
 
 /// Lines that wait to be written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LogQueue {
     lines: Vec<LogLine>,
     bytes: usize,
-    /// Lines that had no room since the last write.
+    budget: ByteBudget,
+    /// Lines that had no room since this was last told.
     dropped: u64,
+    /// Time at which that is told, when the budget is spent: once in each of its minutes.
+    told_at: Option<Instant>,
     is_closed: bool,
+}
+
+/// Lines that are to be written now.
+struct LogBatch {
+    lines: Vec<LogLine>,
+    bytes: usize,
+    dropped: u64,
+    told_at: Option<Instant>,
+    is_last: bool,
 }
 
 #[derive(Debug)]
@@ -93,7 +107,7 @@ impl ServerLog {
             file: log_files::current(data_dir, server)?,
             older: log_files::older(data_dir, server)?,
             mask,
-            queue: Mutex::default(),
+            queue: Mutex::new(LogQueue::new(Instant::now())),
             wake: Notify::new(),
             hurry: Notify::new(),
             is_ended: watch::Sender::new(false),
@@ -104,21 +118,10 @@ impl ServerLog {
 
     /// Adds a line, if there is room for it.
     pub(crate) fn line(&self, source: LogSource, text: &[u8]) {
-        let text = &text[..text.len().min(LINE_CHARACTERS + MASK_BYTES)];
-        let mut queue = lock(&self.queue);
-        let bytes = queue.bytes + text.len() + LINE_OVERHEAD;
-        if bytes > QUEUE_LIMIT {
-            queue.dropped += 1;
-            return;
+        let text = &text[..text.len().min(LINE_BYTES)];
+        if lock(&self.queue).add(source, text, Instant::now()) {
+            self.wake.notify_one();
         }
-        queue.bytes = bytes;
-        queue.lines.push(LogLine {
-            time: SystemTime::now(),
-            source,
-            text: text.to_vec(),
-        });
-        drop(queue);
-        self.wake.notify_one();
     }
 
     /// Adds the lines of a stream.
@@ -141,19 +144,19 @@ impl ServerLog {
 
     async fn write_all(self: Arc<Self>) {
         let mut has_failed = false;
+        let mut told_at = None;
         loop {
-            self.wake.notified().await;
-            let (lines, dropped, is_closed) = {
-                let mut queue = lock(&self.queue);
-                queue.bytes = 0;
-                let lines = std::mem::take(&mut queue.lines);
-                (lines, std::mem::take(&mut queue.dropped), queue.is_closed)
-            };
-            let lost = u64::try_from(lines.len()).unwrap_or(u64::MAX) + dropped;
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = sleep_until_due(told_at) => {}
+            }
+            let batch = lock(&self.queue).take(Instant::now());
+            told_at = batch.told_at;
+            let is_last = batch.is_last;
+            let lost = u64::try_from(batch.lines.len()).unwrap_or(u64::MAX) + batch.dropped;
             if lost > 0 {
                 let log = Arc::clone(&self);
-                let write = move || log.append(&text_of(&lines, dropped, &log.mask));
-                let written = tokio::task::spawn_blocking(write).await;
+                let written = tokio::task::spawn_blocking(move || log.write(&batch)).await;
                 if let Err(error) = written.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())) {
                     lock(&self.queue).dropped += lost;
                     if !std::mem::replace(&mut has_failed, true) {
@@ -162,7 +165,7 @@ impl ServerLog {
                     }
                 }
             }
-            if is_closed {
+            if is_last {
                 self.is_ended.send_replace(true);
                 return;
             }
@@ -170,44 +173,112 @@ impl ServerLog {
         }
     }
 
+    fn write(&self, batch: &LogBatch) -> io::Result<()> {
+        let text = text_of(&batch.lines, batch.dropped, &self.mask);
+        // Escaped characters take more room than they had.
+        let more = text.len().saturating_sub(batch.bytes);
+        lock(&self.queue).budget.charge(more);
+        self.append(&text)
+    }
+
     /// Writes to the end of the file, which makes room first if it is full. Opened each time, so that it may be removed,
     /// and another process of ours may write to it as well.
     fn append(&self, text: &str) -> io::Result<()> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
-        make_private_folder(folder)?;
+        log_files::make_folder(folder)?;
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        match fs::symlink_metadata(&self.file) {
-            // To open something else, such as a pipe, could take for ever.
-            Ok(data) if !data.is_file() => return Err(io::ErrorKind::InvalidInput.into()),
-            Ok(data) if data.len().saturating_add(bytes) > FILE_LIMIT => {
-                fs::rename(&self.file, &self.older)?;
-            }
-            Ok(_) | Err(_) => {}
+        let found = fs::symlink_metadata(&self.file);
+        if found.is_ok_and(|found| found.is_file() && found.len() + bytes > FILE_LIMIT) {
+            fs::rename(&self.file, &self.older)?;
         }
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        let mut file = private(&mut options).open(&self.file)?;
-        make_private(&file)?;
-        file.write_all(text.as_bytes())
+        log_files::open_to_append(&self.file)?.write_all(text.as_bytes())
     }
+}
+
+// === impl LogQueue ===
+
+impl LogQueue {
+    fn new(now: Instant) -> Self {
+        Self {
+            lines: Vec::new(),
+            bytes: 0,
+            budget: ByteBudget::new(now),
+            dropped: 0,
+            told_at: None,
+            is_closed: false,
+        }
+    }
+
+    /// Adds a line, if there is room for it; says whether there is something new to do for who writes. Lines of ours
+    /// are few, and no flood keeps them out.
+    fn add(&mut self, source: LogSource, text: &[u8], now: Instant) -> bool {
+        let bytes = text.len() + LINE_OVERHEAD;
+        if self.bytes + bytes > QUEUE_LIMIT {
+            self.dropped += 1;
+            return false;
+        }
+        if source != LogSource::Gateway && !self.budget.take(bytes, now) {
+            self.dropped += 1;
+            let is_first = self.told_at.is_none();
+            self.told_at.get_or_insert(self.budget.next_refill());
+            return is_first;
+        }
+        if self.dropped > 0 {
+            let before = missing(std::mem::take(&mut self.dropped)).into_bytes();
+            self.push(LogSource::Gateway, before);
+            self.told_at = None;
+        }
+        self.push(source, text.to_vec());
+        true
+    }
+
+    fn push(&mut self, source: LogSource, text: Vec<u8>) {
+        self.bytes += text.len() + LINE_OVERHEAD;
+        self.lines.push(LogLine {
+            time: SystemTime::now(),
+            source,
+            text,
+        });
+    }
+
+    /// Takes what is to be written. The number of missing lines stays as long as it grows.
+    fn take(&mut self, now: Instant) -> LogBatch {
+        self.told_at = self.told_at.filter(|at| *at > now && !self.is_closed);
+        let is_told = self.told_at.is_none();
+        LogBatch {
+            lines: std::mem::take(&mut self.lines),
+            bytes: std::mem::take(&mut self.bytes),
+            dropped: if is_told {
+                std::mem::take(&mut self.dropped)
+            } else {
+                0
+            },
+            told_at: self.told_at,
+            is_last: self.is_closed,
+        }
+    }
+}
+
+fn missing(lines: u64) -> String {
+    format!("{lines} lines are not here: there was no room for them")
 }
 
 /// Lines as the file has them, secrets hidden and control characters escaped.
 fn text_of(lines: &[LogLine], dropped: u64, mask: &Mask) -> String {
     let mut text = String::new();
     for line in lines {
-        let shown = String::from_utf8_lossy(&line.text);
-        let shown = mask.apply(shown.trim_end_matches('\r'));
-        // Once more, for a secret that control characters were hiding.
-        let shown = printable_line(&shown);
-        let shown = mask.apply(&shown);
+        let shown = PrintedLine::read(&line.text, LINE_BYTES, mask).escaped();
         let cut = shown.char_indices().nth(LINE_CHARACTERS);
         let shown = cut.map_or(&*shown, |(at, _)| &shown[..at]);
         push(&mut text, line.time, line.source, shown);
     }
     if dropped > 0 {
-        let shown = format!("{dropped} lines are not here: there was no room for them");
-        push(&mut text, SystemTime::now(), LogSource::Gateway, &shown);
+        push(
+            &mut text,
+            SystemTime::now(),
+            LogSource::Gateway,
+            &missing(dropped),
+        );
     }
     text
 }
@@ -246,7 +317,7 @@ impl LogStream {
 
     fn extend(&mut self, part: &[u8]) {
         self.has_open_line = true;
-        let room = (LINE_CHARACTERS + MASK_BYTES).saturating_sub(self.open_line.len());
+        let room = LINE_BYTES.saturating_sub(self.open_line.len());
         self.open_line
             .extend_from_slice(&part[..part.len().min(room)]);
     }
@@ -267,50 +338,11 @@ impl Drop for LogStream {
     }
 }
 
-// === files for nobody else ===
-
-#[cfg(unix)]
-fn make_private_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-    let made = fs::DirBuilder::new()
-        .mode(0o700)
-        .recursive(true)
-        .create(folder);
-    made?;
-    if fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+async fn sleep_until_due(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
     }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn private(options: &mut OpenOptions) -> &OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-    options.mode(0o600)
-}
-
-#[cfg(unix)]
-fn make_private(file: &fs::File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    if file.metadata()?.permissions().mode() & 0o177 != 0 {
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn make_private_folder(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
-}
-
-#[cfg(not(unix))]
-fn private(options: &mut OpenOptions) -> &OpenOptions {
-    options
-}
-
-#[cfg(not(unix))]
-fn make_private(_file: &fs::File) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -2,12 +2,17 @@
 //!
 //! A machine on which all servers start together starts none of them: each gets a share of the processor that is too
 //! small to be ready in time. Waiting for a slot counts as no part of a start.
+//!
+//! Servers that are busy for long must not starve the others: a start that has had its slot for a while gives it to one
+//! that waits, and a server that somebody calls gets one beyond the limit.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::lock;
 
@@ -19,7 +24,8 @@ const MOST: usize = 16;
 #[derive(Debug)]
 pub(crate) struct StartSlots(Mutex<StartTable>);
 
-/// Slots that are held, and servers that wait for one. Nobody waits while a slot is free.
+/// Slots that are held, and servers that wait for one. Nobody waits while a slot is free. Overdue servers may hold as
+/// many slots again as the limit, so that whoever calls everything at once does not start everything at once.
 #[derive(Debug)]
 struct StartTable {
     limit: usize,
@@ -29,17 +35,28 @@ struct StartTable {
     waiting: BTreeMap<QueuePlace, oneshot::Sender<()>>,
 }
 
-/// Place in the queue: servers that somebody calls come first, and each of the two sorts in the order it came in. A call
-/// has a deadline, and a server that nobody calls has none.
+/// Place in the queue: the more urgent come first, and those that are alike in the order they came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct QueuePlace {
-    is_uncalled: bool,
+    urgency: Urgency,
     number: u64,
+}
+
+/// Urgency of a start, the greatest first. A call has a deadline, and a server that nobody calls has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Urgency {
+    /// Somebody has called for so long that it gets a slot beyond the limit.
+    Overdue,
+    Called,
+    Uncalled,
 }
 
 /// Slot that is held until this is dropped.
 #[derive(Debug)]
-pub(crate) struct StartSlot(Arc<StartSlots>);
+pub(crate) struct StartSlot {
+    slots: Arc<StartSlots>,
+    since: Instant,
+}
 
 /// Server that waits for a slot until this is dropped.
 #[derive(Debug)]
@@ -77,7 +94,7 @@ impl StartSlots {
         let (grant, granted) = oneshot::channel();
         let mut table = lock(&self.0);
         let place = QueuePlace {
-            is_uncalled: true,
+            urgency: Urgency::Uncalled,
             number: table.next_number,
         };
         table.next_number += 1;
@@ -103,9 +120,18 @@ fn usual_limit(cores: usize) -> usize {
     cores.saturating_mul(2).clamp(FEWEST, MOST)
 }
 
+// === impl StartSlot ===
+
+impl StartSlot {
+    /// Whether it was held for so long, and others wait for one.
+    pub(crate) fn is_wanted_back(&self, after: Duration) -> bool {
+        self.since.elapsed() >= after && !lock(&self.slots.0).waiting.is_empty()
+    }
+}
+
 impl Drop for StartSlot {
     fn drop(&mut self) {
-        self.0.release();
+        self.slots.release();
     }
 }
 
@@ -127,16 +153,29 @@ impl QueuedStart {
 
     /// Goes before all servers that nobody calls.
     pub(crate) fn go_first(&mut self) {
+        self.be_at_least(Urgency::Called);
+    }
+
+    /// Goes before all others, and beyond the limit if need be.
+    pub(crate) fn go_beyond_the_limit(&mut self) {
+        self.be_at_least(Urgency::Overdue);
+    }
+
+    fn be_at_least(&mut self, urgency: Urgency) {
         let mut table = lock(&self.slots.0);
         if let Some(grant) = table.waiting.remove(&self.place) {
-            self.place.is_uncalled = false;
+            self.place.urgency = self.place.urgency.min(urgency);
             table.waiting.insert(self.place, grant);
+            table.grant();
         }
     }
 
     fn take(&mut self) -> StartSlot {
         self.is_taken = true;
-        StartSlot(Arc::clone(&self.slots))
+        StartSlot {
+            slots: Arc::clone(&self.slots),
+            since: Instant::now(),
+        }
     }
 }
 
@@ -157,13 +196,17 @@ impl Drop for QueuedStart {
 impl StartTable {
     /// Gives every free slot to the next who waits.
     fn grant(&mut self) {
-        while self.held < self.limit {
-            let Some((_, next)) = self.waiting.pop_first() else {
-                return;
+        while let Some(next) = self.waiting.first_entry() {
+            let slots = match next.key().urgency {
+                Urgency::Overdue => self.limit.saturating_mul(2),
+                Urgency::Called | Urgency::Uncalled => self.limit,
             };
+            if self.held >= slots {
+                return;
+            }
             self.held += 1;
             // One that is given up in this moment gives the slot back itself.
-            let _ = next.send(());
+            let _ = next.remove().send(());
         }
     }
 }
@@ -205,6 +248,57 @@ mod tests {
             }
         }
         assert_eq!(order, [2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn servers_that_are_called_for_long_get_slots_beyond_the_limit_and_only_so_many() {
+        let slots = slots(2);
+        let mut busy: Vec<QueuedStart> = (0..2).map(|_| slots.enter()).collect();
+        let mut held: Vec<StartSlot> = busy
+            .iter_mut()
+            .filter_map(QueuedStart::take_at_once)
+            .collect();
+        let mut called: Vec<QueuedStart> = (0..4).map(|_| slots.enter()).collect();
+        for one in &mut called {
+            one.go_first();
+        }
+        let mut take = || -> Vec<StartSlot> {
+            let taken = called.iter_mut().filter_map(QueuedStart::take_at_once);
+            taken.collect()
+        };
+        assert!(take().is_empty(), "the slots are held");
+        called.iter_mut().for_each(QueuedStart::go_beyond_the_limit);
+        let mut take = || -> Vec<StartSlot> {
+            let taken = called.iter_mut().filter_map(QueuedStart::take_at_once);
+            taken.collect()
+        };
+        held.extend(take());
+        assert_eq!(held.len(), 4, "as many again");
+        held.pop();
+        held.extend(take());
+        assert_eq!(held.len(), 4);
+        let mut uncalled = slots.enter();
+        held.truncate(2);
+        assert_eq!(take().len(), 1);
+        assert!(
+            uncalled.take_at_once().is_none(),
+            "the limit is for the others"
+        );
+        held.clear();
+        assert!(uncalled.take_at_once().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slot_is_wanted_back_after_a_time_and_as_long_as_others_wait() {
+        let after = Duration::from_secs(15);
+        let slots = slots(1);
+        let slot = slots.enter().take_at_once().expect("it is alone");
+        let waiting = slots.enter();
+        assert!(!slot.is_wanted_back(after), "it has just begun");
+        tokio::time::advance(after).await;
+        assert!(slot.is_wanted_back(after));
+        drop(waiting);
+        assert!(!slot.is_wanted_back(after), "nobody waits");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use mcpproxy_redact::Mask;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::printed::PrintedLine;
 use super::server_log::ServerLog;
 use crate::lock;
 
@@ -17,8 +18,8 @@ use crate::lock;
 const LINES: usize = 100;
 /// Most characters shown of one line.
 const LINE_BYTES: usize = 1024;
-/// Kept beyond that until the secrets are hidden, so that none is cut in half and shown.
-const MASK_BYTES: usize = 512;
+/// Bytes kept of one line until its secrets are hidden.
+const KEPT_BYTES: usize = LINE_BYTES + 512;
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -37,15 +38,14 @@ impl StderrTail {
         }
     }
 
-    /// Lines for people: oldest first, secrets hidden, control characters left out.
+    /// Lines for people: oldest first, secrets hidden, control characters left out and hidden ones escaped.
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = lock(&self.lines);
         lines
             .iter()
             .map(|line| {
-                let text = String::from_utf8_lossy(line);
-                let shown: String = text.chars().filter(|one| !one.is_control()).collect();
-                self.mask.apply(&shown).chars().take(LINE_BYTES).collect()
+                let shown = PrintedLine::read(line, KEPT_BYTES, &self.mask).without_controls();
+                shown.chars().take(LINE_BYTES).collect()
             })
             .collect()
     }
@@ -84,7 +84,7 @@ impl StderrTail {
                 lines.push_back(line);
             }
             if let Some(line) = lines.back_mut() {
-                let room = (LINE_BYTES + MASK_BYTES).saturating_sub(line.len());
+                let room = KEPT_BYTES.saturating_sub(line.len());
                 line.extend_from_slice(&part[..part.len().min(room)]);
             }
             open_line = end.is_none();
@@ -113,5 +113,14 @@ mod tests {
         assert_eq!(lines[0], "line 902 ***");
         assert_eq!(lines[98].len(), LINE_BYTES);
         assert_eq!(lines[99], "end without a line break");
+    }
+
+    #[tokio::test]
+    async fn status_showed_the_beginning_of_a_long_secret_and_marks_of_direction() {
+        let secret = "0123456789-abcdef".repeat(400);
+        let tail = StderrTail::new(Mask::new([secret.clone()]));
+        let printed = format!("key {secret}\n\u{202e}desrever\u{200b}\n");
+        tail.drain(printed.as_bytes(), None).await;
+        assert_eq!(tail.lines(), ["key ***", r"\u202edesrever\u200b"]);
     }
 }

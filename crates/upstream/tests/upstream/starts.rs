@@ -175,6 +175,43 @@ async fn programs_that_hang_do_not_keep_others_from_starting() {
     assert_eq!(still, hung.len(), "they go on waiting");
 }
 
+/// Says something again and again and never becomes a server.
+const BUSY: &str = r#"echo "start $1" >> "$2/events"; while :; do echo busy >&2; sleep 0.02; done"#;
+
+#[tokio::test]
+async fn a_busy_server_kept_one_that_was_called_from_starting() {
+    let scene = Scene::new();
+    let (mut runtime, _) = limited(1);
+    (runtime.slot_time, runtime.call_patience) = (LONG, Duration::from_millis(100));
+    let busy = Upstream::start(scene.spec("busy", BUSY), &runtime);
+    scene.until_events(1).await;
+    let waiting = Upstream::start(scene.spec("waiting", BUSY), &runtime);
+    let called = Upstream::start(scene.spec("called", r#"exec "$0" normal"#), &runtime);
+    called.fresh(soon()).await.expect("it starts");
+    assert_eq!(
+        waits_for(&waiting),
+        Some(StartWait::Slot),
+        "nobody calls it"
+    );
+    assert!(waits_for(&busy).is_some(), "it goes on");
+}
+
+#[tokio::test]
+async fn busy_servers_that_never_start_kept_all_others_waiting() {
+    let scene = Scene::new();
+    let (mut runtime, memory) = limited(1);
+    runtime.slot_time = Duration::from_millis(100);
+    let busy: Vec<Upstream> = (0..3)
+        .map(|number| Upstream::start(scene.spec(&number.to_string(), BUSY), &runtime))
+        .collect();
+    let well = Upstream::start(scene.spec("well", r#"exec "$0" normal"#), &runtime);
+    memory.until_ready(1).await;
+    assert!(matches!(well.state(), UpstreamState::Ready { .. }));
+    scene.until_events(busy.len()).await;
+    let still = busy.iter().filter(|one| waits_for(one).is_some()).count();
+    assert_eq!(still, busy.len(), "they go on");
+}
+
 #[tokio::test]
 async fn a_program_that_prints_or_computes_was_ended_while_it_installed() {
     const PRINTS: &str = r#"i=0; while [ $i -lt 25 ]; do echo "part $i" >&2; sleep 0.1; i=$((i+1)); done; exec "$0" normal"#;

@@ -123,7 +123,7 @@ struct Tail {
 impl Tail {
     /// Log at a path. It need not be there yet.
     fn open(path: &Path) -> io::Result<Self> {
-        let file = match File::open(path) {
+        let file = match log_files::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             file => Some(file?),
         };

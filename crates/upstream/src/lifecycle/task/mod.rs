@@ -171,16 +171,7 @@ impl UpstreamTask {
             return Some(slot);
         }
         self.enter_start(StartWait::Slot);
-        let readiness = &shared.readiness;
-        let slot = loop {
-            if readiness.is_awaited() {
-                queued.go_first();
-            }
-            tokio::select! {
-                slot = queued.slot() => break slot,
-                () = readiness.wake_task.notified() => {}
-            }
-        };
+        let slot = wait_for_slot(&mut queued, &shared).await;
         self.wait_for(wait);
         Some(slot)
     }
@@ -359,6 +350,30 @@ impl UpstreamTask {
         }
         self.observe(&UpstreamState::Idle);
         Ok(())
+    }
+}
+
+/// Waits for a slot, before others and then beyond the limit as long as somebody waits for the server.
+async fn wait_for_slot(queued: &mut QueuedStart, shared: &SharedUpstream) -> StartSlot {
+    let (readiness, patience) = (&shared.readiness, shared.runtime.call_patience);
+    let mut overdue = None;
+    loop {
+        if readiness.is_awaited() {
+            queued.go_first();
+            let due = *overdue.get_or_insert_with(|| Instant::now() + patience);
+            if due <= Instant::now() {
+                queued.go_beyond_the_limit();
+                return queued.slot().await;
+            }
+        } else {
+            // The next who calls wakes this.
+            overdue = None;
+        }
+        tokio::select! {
+            slot = queued.slot() => return slot,
+            () = readiness.wake_task.notified() => {}
+            () = sleep_until_due(overdue) => {}
+        }
     }
 }
 

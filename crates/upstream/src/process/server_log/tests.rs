@@ -50,6 +50,33 @@ async fn lines_have_a_time_and_an_origin_and_neither_secrets_nor_control_charact
 }
 
 #[tokio::test]
+async fn a_secret_longer_than_a_line_may_be_was_written_in_the_clear() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let six_thousand = "0123456789-abcdef".repeat(360);
+    let thousand = &"ghijkl-9876543210".repeat(60);
+    let key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\nbTQzNzM4NzYzNzM4\n-----END KEY-----";
+    let mask = Mask::new([six_thousand.clone(), thousand.clone(), key.to_owned()]);
+    let log = ServerLog::start(folder.path(), "a", mask).expect("it is a name");
+    let mut stderr = log.stderr();
+    stderr.take(six_thousand.as_bytes());
+    stderr.take(format!("\n{}\n{key}\n", thousand.repeat(6)).as_bytes());
+    drop(stderr);
+    log.line(LogSource::Stdout, six_thousand.as_bytes());
+    log.close().await;
+    let text = read(folder.path(), "a.log");
+    let expected = [
+        "stderr ***",
+        "stderr ***",
+        "stderr -----BEGIN KEY-----",
+        "stderr ***",
+        "stderr ***",
+        "stderr -----END KEY-----",
+        "stdout ***",
+    ];
+    assert_eq!(without_times(&text), expected);
+}
+
+#[tokio::test]
 async fn a_flood_is_counted_where_there_is_no_room_for_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = log(folder.path());
@@ -64,6 +91,54 @@ async fn a_flood_is_counted_where_there_is_no_room_for_it() {
     assert_eq!(lines.len(), most + 1);
     let last = "mcpproxy 7 lines are not here: there was no room for them";
     assert_eq!(lines.last(), Some(&last));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_was_written_for_ever() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = log(folder.path());
+    // Of the budget 1,000 bytes are left.
+    lock(&log.queue).budget.charge(4 * 1024 * 1024 - 1000);
+    let line = [b'x'; 200 - LINE_OVERHEAD];
+    for _ in 0..100 {
+        log.line(LogSource::Stderr, &line);
+    }
+    log.line(LogSource::Gateway, b"attempt 2");
+    for _ in 0..7 {
+        log.line(LogSource::Stdout, &line);
+    }
+    tokio::time::advance(Duration::from_secs(61)).await;
+    log.line(LogSource::Stderr, b"the next minute");
+    log.close().await;
+    let text = read(folder.path(), "a.log");
+    let shown = format!("stderr {}", String::from_utf8_lossy(&line));
+    let mut expected = vec![shown.as_str(); 5];
+    expected.extend([
+        "mcpproxy 95 lines are not here: there was no room for them",
+        "mcpproxy attempt 2",
+        "mcpproxy 7 lines are not here: there was no room for them",
+        "stderr the next minute",
+    ]);
+    assert_eq!(without_times(&text), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_flood_lost_is_told_once_in_a_minute() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = log(folder.path());
+    lock(&log.queue).budget.charge(4 * 1024 * 1024);
+    for _ in 0..50 {
+        log.line(LogSource::Stderr, &[b'x'; 100]);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(read(folder.path(), "a.log"), "");
+    let mut told = lock(&log.queue).told_at.expect("it will be told");
+    told += 2 * PAUSE;
+    sleep_until(told).await;
+    log.close().await;
+    let text = read(folder.path(), "a.log");
+    let expected = ["mcpproxy 50 lines are not here: there was no room for them"];
+    assert_eq!(without_times(&text), expected);
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ use crate::client::incoming::{Announcements, IncomingAction, IncomingMessages};
 use crate::process::child::{Process, StartError};
 use crate::process::life_signs::LifeSigns;
 use crate::process::lines::{MESSAGE_LIMIT, OutputLine, OutputLines};
+use crate::process::printed::PrintedLine;
 use crate::process::server_log::{LogSource, ServerLog};
 use crate::process::stderr::StderrTail;
 use crate::spec::StdioSpec;
@@ -313,14 +314,9 @@ impl OutputReader {
         if count > LOGGED_LINES {
             return;
         }
-        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(READ_OF_GARBAGE)]);
-        let shown: String = self
-            .mask
-            .apply(&text)
-            .chars()
-            .filter(|character| !character.is_control())
-            .take(LOGGED_CHARACTERS)
-            .collect();
+        let line = PrintedLine::read(bytes, READ_OF_GARBAGE, &self.mask);
+        let shown = line.without_controls();
+        let shown: String = shown.chars().take(LOGGED_CHARACTERS).collect();
         tracing::warn!(server = %self.name, line = shown, reason = %self.mask.apply(reason),
             "ignored a line of output that is no message");
         if count == LOGGED_LINES {
