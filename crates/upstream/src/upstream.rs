@@ -18,7 +18,7 @@ use crate::lifecycle::task;
 use crate::offerings::subscriptions::Subscription;
 use crate::process::server_log::ServerLog;
 use crate::spec::TransportSpec;
-use crate::{CallError, Runtime, Spec, UpstreamState, lock};
+use crate::{CallError, Runtime, Spec, UpstreamState};
 
 /// Handle to one upstream. Cloning is cheap; dropping the last one stops the server.
 #[derive(Clone)]
@@ -66,10 +66,9 @@ impl Upstream {
         self.0.shared.readiness.read().state.clone()
     }
 
-    /// Last lines that the newest process of the server wrote to its standard error, secrets hidden.
-    pub fn stderr_tail(&self) -> Vec<String> {
-        let tail = Arc::clone(&lock(&self.0.shared.tail));
-        tail.lines()
+    /// Last lines that the newest process of the server wrote to its standard error, at most so many, secrets hidden.
+    pub fn stderr_tail(&self, most: usize) -> Vec<String> {
+        self.0.shared.last_lines(most)
     }
 
     /// Name in the configuration.

@@ -111,17 +111,32 @@ impl Servers {
         only: Option<&str>,
     ) -> (Vec<String>, Vec<FailedServer>) {
         let (mut starting, mut failed) = (Vec::new(), Vec::new());
-        let servers = self.status_with_reasons(rights).into_iter();
-        for server in servers.filter(|one| only.is_none_or(|only| one.name == only)) {
-            match (&*server.state, server.last_error) {
-                ("starting", None) => starting.push(server.name),
-                ("starting" | "failed", reason) => failed.push(FailedServer {
-                    server: server.name,
-                    reason: reason.unwrap_or_default(),
-                }),
-                _ => {}
+        let is_person = rights.allow(AccessTo::Administration);
+        let servers = self.configured.load();
+        let meant = servers.iter().filter(|(name, _)| {
+            only.is_none_or(|only| ***name == *only)
+                && (is_person || rights.allow(AccessTo::Server(name)))
+        });
+        for (name, server) in meant {
+            match server.run.missing() {
+                Some(Missing::Starting) => starting.push(name.to_string()),
+                Some(Missing::Failed(reason)) => {
+                    let masked = self.settings.mask().apply(&reason);
+                    let told = if is_person {
+                        &*masked
+                    } else {
+                        without_host_files(&masked)
+                    };
+                    failed.push(FailedServer {
+                        server: name.to_string(),
+                        reason: told.to_owned(),
+                    });
+                }
+                None => {}
             }
         }
+        starting.sort_unstable();
+        failed.sort_unstable_by(|one, other| one.server.cmp(&other.server));
         (starting, failed)
     }
 
@@ -222,7 +237,7 @@ impl Servers {
                         status.since = Some(utc(start.since));
                         status.waiting_for = Some(start.waiting_for.as_str().into());
                         status.last_error = start.last_error.as_deref().and_then(masked);
-                        status.stderr = last_lines(upstream.stderr_tail());
+                        status.stderr = upstream.stderr_tail(LAST_LINES);
                     }
                     UpstreamState::Failed {
                         reason,
@@ -236,7 +251,7 @@ impl Servers {
                         status.waiting_for = Some(next.into());
                         status.reason = masked(reason);
                         status.last_error.clone_from(&status.reason);
-                        status.stderr = last_lines(upstream.stderr_tail());
+                        status.stderr = upstream.stderr_tail(LAST_LINES);
                     }
                     _ => {}
                 }
@@ -255,9 +270,29 @@ impl Servers {
     }
 }
 
-/// Last lines of a server, as many as are shown.
-fn last_lines(mut lines: Vec<String>) -> Vec<String> {
-    lines.split_off(lines.len().saturating_sub(LAST_LINES))
+/// Reason why the tools of a server are missing in a list.
+enum Missing {
+    /// It starts for the first time.
+    Starting,
+    /// It failed, for this reason, and may be starting again.
+    Failed(Arc<str>),
+}
+
+impl RunState {
+    /// Reason why its tools are missing, if they are. Every list asks, so only the state is looked at.
+    fn missing(&self) -> Option<Missing> {
+        match self {
+            Self::Broken(problem) => Some(Missing::Failed(problem.as_str().into())),
+            Self::Running(upstream) => match upstream.state() {
+                UpstreamState::Starting(start) => {
+                    Some(start.last_error.map_or(Missing::Starting, Missing::Failed))
+                }
+                UpstreamState::Failed { reason, .. } => Some(Missing::Failed(reason)),
+                _ => None,
+            },
+            Self::Disabled | Self::Quarantined | Self::NotStarted => None,
+        }
+    }
 }
 
 /// Number of tools whose effect is known.
@@ -265,3 +300,6 @@ fn annotated<'t>(tools: impl Iterator<Item = &'t Arc<CatalogTool>>) -> usize {
     let is_known = |tool: &&Arc<CatalogTool>| !matches!(tool.effect(), Effect::Unknown { .. });
     tools.filter(is_known).count()
 }
+
+#[cfg(test)]
+mod tests;

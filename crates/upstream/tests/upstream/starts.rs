@@ -214,10 +214,10 @@ async fn a_failure_is_told_once_and_each_attempt_has_its_own_words() {
     let scene = Scene::new();
     let fake = Fake::with("", |spec, _| *spec = scene.spec("fake", FAILS_ONCE));
     assert_eq!(fake.memory.failure().await, "the server exited with code 7");
-    assert_eq!(fake.upstream.stderr_tail(), ["words of "]);
+    assert_eq!(fake.upstream.stderr_tail(usize::MAX), ["words of "]);
     until_attempt(&fake, 2).await;
     let lines = eventually("it says something", async || {
-        Some(fake.upstream.stderr_tail()).filter(|lines| !lines.is_empty())
+        Some(fake.upstream.stderr_tail(usize::MAX)).filter(|lines| !lines.is_empty())
     })
     .await;
     assert_eq!(lines, ["words of again"]);
