@@ -7,7 +7,7 @@ use mcpproxy_policy::Caller;
 use mcpproxy_wire::ListedKind;
 use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::lifecycle::call_slots::CallSlot;
 use crate::lifecycle::change_counters::ChangeMark;
@@ -64,6 +64,12 @@ impl Upstream {
     /// State of the upstream.
     pub fn state(&self) -> UpstreamState {
         self.0.shared.readiness.read().state.clone()
+    }
+
+    /// Waits until the server is starting no more: it is ready, has failed, or was stopped. Where it waits for its turn to
+    /// start, it goes first, as one that is called does.
+    pub async fn started(&self, deadline: impl Into<Instant>) {
+        let _ = timeout_at(deadline.into(), self.0.shared.readiness.started()).await;
     }
 
     /// Last lines that the newest process of the server wrote to its standard error, at most so many, secrets hidden.

@@ -29,9 +29,6 @@ const ADDING_TIME: Duration = Duration::from_mins(31);
 /// Longest wait for a server that was changed, before it is told how far it is.
 const CHANGING_TIME: Duration = Duration::from_secs(20);
 
-/// Pause before the state of a server is looked at again.
-const STATE_STEP: Duration = Duration::from_millis(20);
-
 /// Likeness of names from which on one may be meant, and most that are told.
 const ALIKE: f64 = 0.7;
 const MOST_NEAR: usize = 3;
@@ -249,12 +246,11 @@ impl Gateway {
     async fn settled(&self, name: &str, longest: Duration) -> Option<ServerStatus> {
         let end = Instant::now() + longest;
         loop {
-            let mut servers = self.servers.status().into_iter();
-            let status = servers.find(|status| status.name == name)?;
+            let status = self.servers.server_status(name)?;
             if status.state != "starting" || Instant::now() >= end {
                 return Some(status);
             }
-            tokio::time::sleep(STATE_STEP).await;
+            self.servers.until_started(name, end).await;
         }
     }
 

@@ -7,9 +7,10 @@ use mcpproxy_catalog::{CatalogTool, ServerState};
 use mcpproxy_policy::{AccessTo, Effect, Rights};
 use mcpproxy_upstream::{StartAttempt, UpstreamState};
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::warnings::warnings;
-use super::{RunState, Servers};
+use super::{ConfiguredServer, RunState, Servers};
 use crate::contract_check::ContractStatus;
 use crate::failure::starting::{told_start, utc, without_host_files};
 
@@ -147,11 +148,23 @@ impl Servers {
         servers.sort_unstable_by_key(|(name, _)| *name);
         let servers = servers.into_iter();
         servers
-            .map(|(name, server)| ServerStatus {
-                warnings: warnings(&server.settings),
-                ..self.status_of(name, &server.run)
-            })
+            .map(|(name, server)| self.status_of(name, server))
             .collect()
+    }
+
+    /// Status of one server.
+    pub fn server_status(&self, name: &str) -> Option<ServerStatus> {
+        let servers = self.configured.load();
+        Some(self.status_of(name, servers.get(name)?))
+    }
+
+    /// Waits until a server is starting no more, at most so long; not at all for one that does not run.
+    pub(crate) async fn until_started(&self, name: &str, deadline: Instant) {
+        let running = match self.configured.load().get(name).map(|server| &server.run) {
+            Some(RunState::Running(upstream)) => upstream.clone(),
+            _ => return,
+        };
+        running.started(deadline).await;
     }
 
     /// Status of the servers that a caller with these rights may use. Who is no administrator is told neither of reasons
@@ -199,10 +212,11 @@ impl Servers {
         servers
     }
 
-    fn status_of(&self, name: &str, run: &RunState) -> ServerStatus {
+    fn status_of(&self, name: &str, server: &ConfiguredServer) -> ServerStatus {
         let snapshot = self.catalog.snapshot();
         let mut status = ServerStatus {
             name: name.to_owned(),
+            warnings: warnings(&server.settings),
             contract: self.contract_status(name),
             tools: snapshot
                 .server(name)
@@ -213,7 +227,7 @@ impl Servers {
             ..ServerStatus::default()
         };
         let masked = |reason: &str| Some(self.settings.mask().apply(reason).into_owned());
-        let state = match run {
+        let state = match &server.run {
             RunState::Disabled => "disabled",
             RunState::Quarantined => "quarantined",
             RunState::NotStarted => "not started",
