@@ -192,6 +192,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_change_that_is_taken_while_the_gateway_stops_starts_no_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = Sources {
+            data_dir: Some(folder.path().to_owned()),
+            environment: Environment::of_variables::<String, String>([]),
+            ..Sources::default()
+        };
+        let settings = settings::load(&sources).unwrap();
+        let gateway = Gateway::start(settings, GatewayOptions::default()).unwrap();
+        let file = folder.path().join("mcp_config.json");
+        std::fs::write(&file, r#"{ "mcpServers": { "a": { "command": "cat" } } }"#).unwrap();
+        let changed = settings::load(&sources).unwrap();
+        gateway.stop().await;
+        gateway.put_in_force(changed);
+        assert!(gateway.servers().names().is_empty());
+    }
+
+    #[tokio::test]
     async fn the_file_is_followed_also_after_a_change_that_broke_us() {
         let folder = tempfile::tempdir().unwrap();
         let sources = Sources {
