@@ -17,6 +17,14 @@ use crate::transport::http::{self, Connector};
 /// sign of life: one that is busy has not read the request yet.
 const PROBE_SILENCE: Duration = Duration::from_secs(2);
 
+/// Longest that signs of life put the greeting off: a program may write a line every second and never answer what it
+/// does not know. Most programs that run by themselves have read the question by then.
+const LONGEST_PROBE: Duration = Duration::from_secs(10);
+
+/// The same for a program that installs a package first, whose signs of life are those of the installation at the
+/// beginning. Most installations take less.
+const LONGEST_INSTALLING_PROBE: Duration = Duration::from_secs(30);
+
 /// Time without a sign of life after which the start of a program gives its slot to another, and goes on without. One
 /// that hangs would hold up all others otherwise, and one that waits for the network does not need the processor.
 const SLOT_SILENCE: Duration = Duration::from_secs(5);
@@ -53,6 +61,10 @@ pub struct Runtime {
     pub version: Arc<str>,
     /// Time that a server that is probed for its protocol may be silent.
     pub probe_silence: Duration,
+    /// Longest that a program that is probed may be busy, before it is greeted beside the probe.
+    pub longest_probe: Duration,
+    /// The same for a program that installs a package first.
+    pub longest_installing_probe: Duration,
     /// Time without a sign of life after which the start of a program gives its slot to another.
     pub slot_silence: Duration,
     /// Time after which the start of a program gives its slot to one that waits, however busy it is.
@@ -81,6 +93,8 @@ impl Runtime {
             guard,
             version: version.into(),
             probe_silence: PROBE_SILENCE,
+            longest_probe: LONGEST_PROBE,
+            longest_installing_probe: LONGEST_INSTALLING_PROBE,
             slot_silence: SLOT_SILENCE,
             slot_time: SLOT_TIME,
             call_patience: CALL_PATIENCE,

@@ -7,7 +7,7 @@ use mcpproxy_policy::Caller;
 use mcpproxy_wire::ListedKind;
 use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::lifecycle::call_slots::CallSlot;
 use crate::lifecycle::change_counters::ChangeMark;
@@ -18,7 +18,7 @@ use crate::lifecycle::task;
 use crate::offerings::subscriptions::Subscription;
 use crate::process::server_log::ServerLog;
 use crate::spec::TransportSpec;
-use crate::{CallError, Runtime, Spec, UpstreamState, lock};
+use crate::{CallError, Runtime, Spec, UpstreamState};
 
 /// Handle to one upstream. Cloning is cheap; dropping the last one stops the server.
 #[derive(Clone)]
@@ -66,10 +66,15 @@ impl Upstream {
         self.0.shared.readiness.read().state.clone()
     }
 
-    /// Last lines that the newest process of the server wrote to its standard error, secrets hidden.
-    pub fn stderr_tail(&self) -> Vec<String> {
-        let tail = Arc::clone(&lock(&self.0.shared.tail));
-        tail.lines()
+    /// Waits until the server is starting no more: it is ready, has failed, or was stopped. Where it waits for its turn to
+    /// start, it goes first, as one that is called does.
+    pub async fn started(&self, deadline: impl Into<Instant>) {
+        let _ = timeout_at(deadline.into(), self.0.shared.readiness.started()).await;
+    }
+
+    /// Last lines that the newest process of the server wrote to its standard error, at most so many, secrets hidden.
+    pub fn stderr_tail(&self, most: usize) -> Vec<String> {
+        self.0.shared.last_lines(most)
     }
 
     /// Name in the configuration.

@@ -46,9 +46,7 @@ async fn a_stopping_gateway_removed_the_socket_of_the_next_one() {
             product = Product::start_in(product.into_home(), &[]).await;
             let status = product.status().await;
             assert_eq!(status["pid"], product.pid(), "round {round}: {status}");
-            let servers = status["servers"].as_array().into_iter().flatten();
-            let names: Vec<&str> = servers.filter_map(|one| one["name"].as_str()).collect();
-            assert!(SERVERS.iter().all(|name| names.contains(name)), "{status}");
+            states_are_right(&product, &status).await;
         }
         is_over.store(true, Ordering::Relaxed);
         product
@@ -70,6 +68,32 @@ async fn a_stopping_gateway_removed_the_socket_of_the_next_one() {
         outcomes.not_sent.is_empty(),
         "the gateway was back each time"
     );
+}
+
+/// Checks what is told of each server of a gateway that was started just now: at once, and when all have started.
+async fn states_are_right(product: &Product, first: &Value) {
+    let of = |status: &Value, name: &str| {
+        let servers = status["servers"].as_array().into_iter().flatten();
+        let named: Vec<Value> = servers.filter(|one| one["name"] == name).cloned().collect();
+        assert_eq!(named.len(), 1, "{name}: {status}");
+        let server = named[0].clone();
+        match server["state"].as_str() {
+            Some("ready") => assert_eq!(server["tools"], 2, "{server}"),
+            Some("starting") => assert_eq!(server["attempt"], 1, "{server}"),
+            _ => panic!("{name} has not failed: {server}"),
+        }
+        assert_eq!(server["last_error"], Value::Null, "{server}");
+        server["state"] == "ready"
+    };
+    for name in SERVERS {
+        of(first, name);
+    }
+    eventually("every server is ready", async || {
+        let status = product.status().await;
+        let ready = SERVERS.iter().filter(|name| of(&status, name)).count();
+        (ready == SERVERS.len()).then_some(())
+    })
+    .await;
 }
 
 /// Writes through each of the servers in turn, one call after the other.

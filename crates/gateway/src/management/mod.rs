@@ -28,9 +28,6 @@ const ADDING_TIME: Duration = Duration::from_mins(31);
 /// Longest wait for a server that was changed, before it is told how far it is.
 const CHANGING_TIME: Duration = Duration::from_secs(20);
 
-/// Pause before the state of a server is looked at again.
-const STATE_STEP: Duration = Duration::from_millis(20);
-
 impl Gateway {
     /// Adds a server to the configuration and waits until it answers. One that cannot be started is not added, unless
     /// that is wanted. What was begun is brought to its end even if nobody waits for it any more, and taken back if the
@@ -275,12 +272,11 @@ impl Gateway {
     async fn settled(&self, name: &str, longest: Duration) -> Option<ServerStatus> {
         let end = Instant::now() + longest;
         loop {
-            let mut servers = self.servers.status().into_iter();
-            let status = servers.find(|status| status.name == name)?;
+            let status = self.servers.server_status(name)?;
             if status.state != "starting" || Instant::now() >= end {
                 return Some(status);
             }
-            tokio::time::sleep(STATE_STEP).await;
+            self.servers.until_started(name, end).await;
         }
     }
 

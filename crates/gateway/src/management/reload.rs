@@ -1,7 +1,6 @@
 //! Configuration that changes while the gateway runs.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpproxy_redact::OwnSecrets;
 
@@ -14,7 +13,11 @@ impl Gateway {
     ///
     /// Runs until it is dropped. Whatever goes wrong with one change is reported, and the next one
     /// is followed again.
-    pub async fn follow(self: Arc<Self>, sources: Sources, mut key_changed: impl FnMut(Secret)) {
+    pub async fn follow(
+        self: Arc<Self>,
+        sources: Sources,
+        key_changed: impl FnMut(Secret) + Send + 'static,
+    ) {
         let watched = sources.clone();
         let mut watch = match settings::watch(sources, Settings::clone(&self.settings.load())) {
             Ok(watch) => watch,
@@ -23,29 +26,45 @@ impl Gateway {
                 return;
             }
         };
-        let sources = watched;
+        let sources = Arc::new(watched);
+        let key_changed = Arc::new(Mutex::new(key_changed));
         while let Some(read) = watch.changed().await {
-            let _one_at_a_time = self.one_reload_at_a_time();
-            // Read again: a command may have put a newer one in force since this one was read.
-            let read = read.and_then(|_| self.usable(&sources));
-            // First the key, which may be made by this: the gateway then knows what to hide.
-            let take = || {
-                let key = read.as_ref().ok().map(settings::api_key);
-                self.reload(read);
-                match key {
-                    Some(Ok(key)) => key_changed(key),
-                    Some(Err(error)) => {
-                        tracing::error!(%error, "the API key cannot be read, the known one stays");
-                    }
-                    None => {}
-                }
+            let (gateway, sources) = (Arc::clone(&self), Arc::clone(&sources));
+            let key_changed = Arc::clone(&key_changed);
+            let take = move || {
+                // One that broke over an earlier change is asked again all the same.
+                let mut key_changed = key_changed.lock().unwrap_or_else(PoisonError::into_inner);
+                gateway.take_change(read, &sources, &mut *key_changed);
             };
-            if catch_unwind(AssertUnwindSafe(take)).is_err() {
+            // Files are read, and other changes waited for, so it is no work for a thread that serves calls.
+            if self.background.compute(take).await.is_none() {
                 let problem = "the changed configuration could not be taken because of a fault in the gateway, its log has the cause";
                 tracing::error!("{problem}");
                 self.records.configuration_refused(problem);
                 self.settings.set_problem(Some(problem.to_owned()));
             }
+        }
+    }
+
+    /// Takes a configuration that was seen to have changed.
+    fn take_change(
+        &self,
+        read: Result<Settings, SettingsError>,
+        sources: &Sources,
+        key_changed: &mut impl FnMut(Secret),
+    ) {
+        let _one_at_a_time = self.one_reload_at_a_time();
+        // Read again: a command may have put a newer one in force since this one was read.
+        let read = read.and_then(|_| self.usable(sources));
+        // First the key, which may be made by this: the gateway then knows what to hide.
+        let key = read.as_ref().ok().map(settings::api_key);
+        self.reload(read);
+        match key {
+            Some(Ok(key)) => key_changed(key),
+            Some(Err(error)) => {
+                tracing::error!(%error, "the API key cannot be read, the known one stays");
+            }
+            None => {}
         }
     }
 
@@ -173,6 +192,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_change_that_is_taken_while_the_gateway_stops_starts_no_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = Sources {
+            data_dir: Some(folder.path().to_owned()),
+            environment: Environment::of_variables::<String, String>([]),
+            ..Sources::default()
+        };
+        let settings = settings::load(&sources).unwrap();
+        let gateway = Gateway::start(settings, GatewayOptions::default()).unwrap();
+        let file = folder.path().join("mcp_config.json");
+        std::fs::write(&file, r#"{ "mcpServers": { "a": { "command": "cat" } } }"#).unwrap();
+        let changed = settings::load(&sources).unwrap();
+        gateway.stop().await;
+        gateway.put_in_force(changed);
+        assert!(gateway.servers().names().is_empty());
+    }
+
+    #[tokio::test]
     async fn the_file_is_followed_also_after_a_change_that_broke_us() {
         let folder = tempfile::tempdir().unwrap();
         let sources = Sources {
@@ -184,8 +221,10 @@ mod tests {
         let file = settings.config_file.clone();
         let gateway = Gateway::start(settings, GatewayOptions::default()).unwrap();
         let (sender, mut keys) = mpsc::unbounded_channel();
+        let serving = std::thread::current().id();
         let following = tokio::spawn(Arc::clone(&gateway).follow(sources, move |key| {
-            sender.send(key.expose().to_owned()).unwrap();
+            let taken_by = std::thread::current().id();
+            sender.send((key.expose().to_owned(), taken_by)).unwrap();
             assert_ne!(key.expose(), "a-key-that-breaks", "a fault of ours");
         }));
         for key in ["a-key-that-breaks", "a-key-that-works"] {
@@ -193,10 +232,9 @@ mod tests {
             std::fs::write(&draft, format!(r#"{{ "api_key": "{key}" }}"#)).unwrap();
             std::fs::rename(&draft, &file).unwrap();
             let received = tokio::time::timeout(Duration::from_secs(30), keys.recv()).await;
-            assert_eq!(
-                received.expect("the change is followed").as_deref(),
-                Some(key)
-            );
+            let (received, taken_by) = received.expect("the change is followed").unwrap();
+            assert_eq!(received, key);
+            assert_ne!(taken_by, serving, "calls do not wait for it");
         }
         while gateway.settings.problem().is_some() {
             tokio::task::yield_now().await;

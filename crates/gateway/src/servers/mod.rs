@@ -282,8 +282,10 @@ impl Servers {
     /// stopped, what is new or changed is started, the rest is left alone.
     pub(crate) fn reconcile(&self, settings: &Settings) {
         let _one_at_a_time = self.one_at_a_time();
-        if self.background.stopping.is_cancelled() {
-            return; // Nobody would end what is started now.
+        // A change may be on its way while the gateway stops.
+        let is_stopping = || self.background.stopping.is_cancelled();
+        if is_stopping() {
+            return;
         }
         // The catalog knows the operator's word before a server can list a tool.
         self.catalog.configure(self.operators(settings));
@@ -330,6 +332,9 @@ impl Servers {
         self.configured.store(Arc::new(after));
         let gone = before.iter().filter(|(name, _)| !untouched.contains(*name));
         gone.for_each(|(_, server)| self.end(server));
+        if is_stopping() {
+            self.stop();
+        }
     }
 
     /// Has every server stopped; [`Background::finished`] waits until they are gone.

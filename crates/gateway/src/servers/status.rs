@@ -7,9 +7,10 @@ use mcpproxy_catalog::{CatalogTool, ServerState};
 use mcpproxy_policy::{AccessTo, Effect, Rights};
 use mcpproxy_upstream::{StartAttempt, UpstreamState};
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::warnings::warnings;
-use super::{RunState, Servers};
+use super::{ConfiguredServer, RunState, Servers};
 use crate::contract_check::ContractStatus;
 use crate::failure::starting::{told_start, utc, without_host_files};
 
@@ -111,17 +112,32 @@ impl Servers {
         only: Option<&str>,
     ) -> (Vec<String>, Vec<FailedServer>) {
         let (mut starting, mut failed) = (Vec::new(), Vec::new());
-        let servers = self.status_with_reasons(rights).into_iter();
-        for server in servers.filter(|one| only.is_none_or(|only| one.name == only)) {
-            match (&*server.state, server.last_error) {
-                ("starting", None) => starting.push(server.name),
-                ("starting" | "failed", reason) => failed.push(FailedServer {
-                    server: server.name,
-                    reason: reason.unwrap_or_default(),
-                }),
-                _ => {}
+        let is_person = rights.allow(AccessTo::Administration);
+        let servers = self.configured.load();
+        let meant = servers.iter().filter(|(name, _)| {
+            only.is_none_or(|only| ***name == *only)
+                && (is_person || rights.allow(AccessTo::Server(name)))
+        });
+        for (name, server) in meant {
+            match server.run.missing() {
+                Some(MissingServers::Starting) => starting.push(name.to_string()),
+                Some(MissingServers::Failed(reason)) => {
+                    let masked = self.settings.mask().apply(&reason);
+                    let told = if is_person {
+                        &*masked
+                    } else {
+                        without_host_files(&masked)
+                    };
+                    failed.push(FailedServer {
+                        server: name.to_string(),
+                        reason: told.to_owned(),
+                    });
+                }
+                None => {}
             }
         }
+        starting.sort_unstable();
+        failed.sort_unstable_by(|one, other| one.server.cmp(&other.server));
         (starting, failed)
     }
 
@@ -132,11 +148,23 @@ impl Servers {
         servers.sort_unstable_by_key(|(name, _)| *name);
         let servers = servers.into_iter();
         servers
-            .map(|(name, server)| ServerStatus {
-                warnings: warnings(&server.settings),
-                ..self.status_of(name, &server.run)
-            })
+            .map(|(name, server)| self.status_of(name, server))
             .collect()
+    }
+
+    /// Status of one server.
+    pub fn server_status(&self, name: &str) -> Option<ServerStatus> {
+        let servers = self.configured.load();
+        Some(self.status_of(name, servers.get(name)?))
+    }
+
+    /// Waits until a server is starting no more, at most so long; not at all for one that does not run.
+    pub(crate) async fn until_started(&self, name: &str, deadline: Instant) {
+        let running = match self.configured.load().get(name).map(|server| &server.run) {
+            Some(RunState::Running(upstream)) => upstream.clone(),
+            _ => return,
+        };
+        running.started(deadline).await;
     }
 
     /// Status of the servers that a caller with these rights may use. Who is no administrator is told neither of reasons
@@ -184,10 +212,11 @@ impl Servers {
         servers
     }
 
-    fn status_of(&self, name: &str, run: &RunState) -> ServerStatus {
+    fn status_of(&self, name: &str, server: &ConfiguredServer) -> ServerStatus {
         let snapshot = self.catalog.snapshot();
         let mut status = ServerStatus {
             name: name.to_owned(),
+            warnings: warnings(&server.settings),
             contract: self.contract_status(name),
             tools: snapshot
                 .server(name)
@@ -198,7 +227,7 @@ impl Servers {
             ..ServerStatus::default()
         };
         let masked = |reason: &str| Some(self.settings.mask().apply(reason).into_owned());
-        let state = match run {
+        let state = match &server.run {
             RunState::Disabled => "disabled",
             RunState::Quarantined => "quarantined",
             RunState::NotStarted => "not started",
@@ -222,7 +251,7 @@ impl Servers {
                         status.since = Some(utc(start.since));
                         status.waiting_for = Some(start.waiting_for.as_str().into());
                         status.last_error = start.last_error.as_deref().and_then(masked);
-                        status.stderr = last_lines(upstream.stderr_tail());
+                        status.stderr = upstream.stderr_tail(LAST_LINES);
                     }
                     UpstreamState::Failed {
                         reason,
@@ -236,7 +265,7 @@ impl Servers {
                         status.waiting_for = Some(next.into());
                         status.reason = masked(reason);
                         status.last_error.clone_from(&status.reason);
-                        status.stderr = last_lines(upstream.stderr_tail());
+                        status.stderr = upstream.stderr_tail(LAST_LINES);
                     }
                     _ => {}
                 }
@@ -255,9 +284,31 @@ impl Servers {
     }
 }
 
-/// Last lines of a server, as many as are shown.
-fn last_lines(mut lines: Vec<String>) -> Vec<String> {
-    lines.split_off(lines.len().saturating_sub(LAST_LINES))
+/// Reason why the tools of a server are missing in a list.
+enum MissingServers {
+    /// It starts for the first time.
+    Starting,
+    /// It failed, for this reason, and may be starting again.
+    Failed(Arc<str>),
+}
+
+impl RunState {
+    /// Reason why its tools are missing, if they are. Every list asks, so only the state is looked at.
+    fn missing(&self) -> Option<MissingServers> {
+        match self {
+            Self::Broken(problem) => Some(MissingServers::Failed(problem.as_str().into())),
+            Self::Running(upstream) => match upstream.state() {
+                UpstreamState::Starting(start) => Some(
+                    start
+                        .last_error
+                        .map_or(MissingServers::Starting, MissingServers::Failed),
+                ),
+                UpstreamState::Failed { reason, .. } => Some(MissingServers::Failed(reason)),
+                _ => None,
+            },
+            Self::Disabled | Self::Quarantined | Self::NotStarted => None,
+        }
+    }
 }
 
 /// Number of tools whose effect is known.
@@ -265,3 +316,6 @@ fn annotated<'t>(tools: impl Iterator<Item = &'t Arc<CatalogTool>>) -> usize {
     let is_known = |tool: &&Arc<CatalogTool>| !matches!(tool.effect(), Effect::Unknown { .. });
     tools.filter(is_known).count()
 }
+
+#[cfg(test)]
+mod tests;

@@ -207,6 +207,16 @@ impl Readiness {
         }
     }
 
+    /// Waits until the upstream is starting no more.
+    pub(crate) async fn started(&self) {
+        let is_started =
+            |facts: &ReadinessFacts| !matches!(facts.state, UpstreamState::Starting(_));
+        let mut watcher = self.facts.subscribe();
+        // Where it waits for its turn, it sees that somebody waits for it.
+        self.wake_task.notify_one();
+        let _ = watcher.wait_for(is_started).await;
+    }
+
     /// Waits until the upstream has stopped for good.
     pub(crate) async fn stopped(&self) {
         let is_stopped = |facts: &ReadinessFacts| facts.state == UpstreamState::Stopped;

@@ -61,6 +61,12 @@ impl SharedUpstream {
         tail
     }
 
+    /// The last lines that the newest process wrote to its standard error, at most so many, secrets hidden.
+    pub(crate) fn last_lines(&self, most: usize) -> Vec<String> {
+        let tail = Arc::clone(&lock(&self.tail));
+        tail.last(most)
+    }
+
     /// Writes a line of ours to the log of the server.
     pub(crate) fn log(&self, text: &str) {
         if let Some(log) = &self.log {

@@ -70,10 +70,11 @@ impl Start {
         *lock(&self.asked) = method;
     }
 
-    /// Waits until the program has shown no sign of life for so long.
-    pub(super) async fn silent_for(&self, silence: Duration) {
+    /// Waits until the program has shown no sign of life for so long, or until it has had the longest time for its answer.
+    pub(super) async fn silent_for(&self, silence: Duration, longest: Duration) {
         loop {
             let until = *lock(&self.last_sign) + silence;
+            let until = until.min(self.began + longest);
             if until <= Instant::now() {
                 return;
             }

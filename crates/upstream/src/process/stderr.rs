@@ -38,16 +38,22 @@ impl StderrTail {
         }
     }
 
-    /// Lines for people: oldest first, secrets hidden, control characters left out and hidden ones escaped.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let lines = lock(&self.lines);
-        lines
-            .iter()
-            .map(|line| {
-                let shown = PrintedLine::read(line, KEPT_BYTES, &self.mask).without_controls();
-                shown.chars().take(LINE_BYTES).collect()
-            })
-            .collect()
+    /// The last lines for people, at most so many: oldest first, secrets hidden, control characters left out and hidden
+    /// ones escaped.
+    ///
+    /// To hide secrets takes its time, so it is done for these lines alone, and not while the program waits to write.
+    pub(crate) fn last(&self, most: usize) -> Vec<String> {
+        let last: Vec<Vec<u8>> = {
+            let lines = lock(&self.lines);
+            let before = lines.len().saturating_sub(most);
+            lines.iter().skip(before).cloned().collect()
+        };
+        last.iter().map(|line| self.shown(line)).collect()
+    }
+
+    fn shown(&self, line: &[u8]) -> String {
+        let shown = PrintedLine::read(line, KEPT_BYTES, &self.mask).without_controls();
+        shown.chars().take(LINE_BYTES).collect()
     }
 
     /// Reads the stream to its end; all of it goes to the log as well.
@@ -108,11 +114,13 @@ mod tests {
         stream.extend_from_slice(&vec![b'x'; 5 * CHUNK_BYTES]);
         stream.extend_from_slice(b"\nend without a line break");
         tail.drain(stream.as_slice(), None).await;
-        let lines = tail.lines();
+        let lines = tail.last(usize::MAX);
         assert_eq!(lines.len(), LINES);
         assert_eq!(lines[0], "line 902 ***");
         assert_eq!(lines[98].len(), LINE_BYTES);
         assert_eq!(lines[99], "end without a line break");
+        assert_eq!(tail.last(2), lines[98..]);
+        assert!(tail.last(0).is_empty());
     }
 
     #[tokio::test]
@@ -121,6 +129,6 @@ mod tests {
         let tail = StderrTail::new(Mask::new([secret.clone()]));
         let printed = format!("key {secret}\n\u{202e}desrever\u{200b}\n");
         tail.drain(printed.as_bytes(), None).await;
-        assert_eq!(tail.lines(), ["key ***", r"\u202edesrever\u200b"]);
+        assert_eq!(tail.last(usize::MAX), ["key ***", r"\u202edesrever\u200b"]);
     }
 }

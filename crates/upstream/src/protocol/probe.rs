@@ -62,8 +62,8 @@ pub(crate) async fn probe(
     }
 }
 
-/// Probes a program. `silent` ends when it has shown no sign of life for a while; `second_wait` is how long the second of
-/// two responses may take after the first.
+/// Probes a program. `silent` ends when it has shown no sign of life for a while, or was busy for long; `second_wait` is
+/// how long the second of two responses may take after the first.
 pub(crate) async fn probe_program(
     connection: &UpstreamConnection,
     silent: impl Future<Output = ()>,

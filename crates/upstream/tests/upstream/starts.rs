@@ -162,6 +162,43 @@ async fn a_program_that_waits_for_a_slot_says_so_and_one_that_is_called_goes_fir
 }
 
 #[tokio::test]
+async fn who_waits_for_a_start_learns_its_end_and_has_it_go_first() {
+    let scene = Scene::new();
+    let (runtime, _) = limited(1);
+    let [first, second, added] = ["first", "second", "added"].map(|name| scene.gated(name));
+    let first = Upstream::start(first, &runtime);
+    scene.until_events(1).await;
+    let second = Upstream::start(second, &runtime);
+    let added = Upstream::start(added, &runtime);
+    // It gives up at its deadline, and the server goes on.
+    added.started(moment()).await;
+    assert_eq!(waits_for(&added), Some(StartWait::Slot));
+    let begun = async {
+        scene.open("first");
+        let events = scene.until_events(3).await;
+        assert_eq!(events, ["start first", "end first", "start added"]);
+        scene.open("added");
+    };
+    tokio::join!(added.started(soon()), begun);
+    assert!(matches!(added.state(), UpstreamState::Ready { .. }));
+    assert_eq!(waits_for(&first), None);
+    scene.until_events(5).await;
+    scene.open("second");
+    second.started(soon()).await;
+    assert!(matches!(second.state(), UpstreamState::Ready { .. }));
+
+    let fails = Fake::start("exits");
+    fails.upstream.started(soon()).await;
+    assert!(matches!(
+        fails.upstream.state(),
+        UpstreamState::Failed { .. }
+    ));
+    fails.upstream.stop(Duration::ZERO).await;
+    fails.upstream.started(soon()).await;
+    assert_eq!(fails.upstream.state(), UpstreamState::Stopped);
+}
+
+#[tokio::test]
 async fn programs_that_hang_do_not_keep_others_from_starting() {
     let scene = Scene::new();
     let (mut runtime, _) = limited(1);
@@ -251,10 +288,10 @@ async fn a_failure_is_told_once_and_each_attempt_has_its_own_words() {
     let scene = Scene::new();
     let fake = Fake::with("", |spec, _| *spec = scene.spec("fake", FAILS_ONCE));
     assert_eq!(fake.memory.failure().await, "the server exited with code 7");
-    assert_eq!(fake.upstream.stderr_tail(), ["words of "]);
+    assert_eq!(fake.upstream.stderr_tail(usize::MAX), ["words of "]);
     until_attempt(&fake, 2).await;
     let lines = eventually("it says something", async || {
-        Some(fake.upstream.stderr_tail()).filter(|lines| !lines.is_empty())
+        Some(fake.upstream.stderr_tail(usize::MAX)).filter(|lines| !lines.is_empty())
     })
     .await;
     assert_eq!(lines, ["words of again"]);

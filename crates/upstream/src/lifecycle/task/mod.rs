@@ -247,7 +247,8 @@ impl UpstreamTask {
         };
         let reason = self.shared.mask.apply(reason);
         let transport = &self.shared.spec.transport;
-        let reason = environment::with_advice(&reason, transport, &lock(&self.shared.tail).lines());
+        let lines = self.shared.last_lines(usize::MAX);
+        let reason = environment::with_advice(&reason, transport, &lines);
         let reason: Arc<str> = reason.into();
         self.shared
             .log(&format!("attempt {attempt} failed: {reason}"));

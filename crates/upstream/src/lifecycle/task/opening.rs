@@ -13,6 +13,7 @@ use crate::lifecycle::shared::SharedUpstream;
 use crate::lifecycle::start::{Start, StartLimits};
 use crate::offerings::listing::{self, Listing};
 use crate::process::child::StartError;
+use crate::process::installers::installs_first;
 use crate::protocol::connection::UpstreamConnection;
 use crate::protocol::probe::{ProbeOutcome, probe, probe_program};
 use crate::protocol::remembered::ServerKey;
@@ -142,7 +143,7 @@ async fn open_probing(task: &mut UpstreamTask, start: &Start) -> Result<Opened, 
     // Boxed, as it is rare, so that the futures of callers stay small.
     let outcome = if connection.is_program() {
         let silent = async {
-            start.silent_for(silence).await;
+            start.silent_for(silence, longest_probe(&task.shared)).await;
             start.ask(Method::Initialize);
         };
         Box::pin(probe_program(&connection, silent, silence, deadline)).await
@@ -190,6 +191,15 @@ fn deadline(shared: &SharedUpstream) -> Instant {
             TransportSpec::Stdio(_) => 2 * StartLimits::of(spec, runtime).in_all,
             TransportSpec::Http(_) | TransportSpec::BuiltIn(_) => spec.start_timeout,
         }
+}
+
+/// Longest that a program has for its answer to the probe alone, however busy it is.
+fn longest_probe(shared: &SharedUpstream) -> Duration {
+    let SharedUpstream { spec, runtime, .. } = shared;
+    match &spec.transport {
+        TransportSpec::Stdio(stdio) if installs_first(stdio) => runtime.longest_installing_probe,
+        _ => runtime.longest_probe,
+    }
 }
 
 /// Starts what a connection needs.
