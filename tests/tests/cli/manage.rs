@@ -58,7 +58,7 @@ async fn life(home: &Home, has_gateway: bool) {
     check(
         &run(&["upstream", "disable", "new"]).await,
         0,
-        "server 'new' is disabled: disabled",
+        "server 'new' is disabled",
     );
     assert!(file(home).contains("\"enabled\": false"), "{}", file(home));
     check(
@@ -169,7 +169,7 @@ async fn wrong(home: &Home) {
                 "A=b",
             ],
             2,
-            "'env' has no meaning",
+            "--env has no meaning",
         ),
         (&["upstream", "add", "new"], 2, "say what to add"),
         (&["upstream", "logs", "off", "-n", "10001"], 2, "10001"),
@@ -408,4 +408,31 @@ async fn a_mistake_in_an_entry_is_mended_with_the_check_of_the_configuration() {
     let product = Product::start_in(home, &[]).await;
     let listed = product.run(&["upstream", "list"]).await;
     check(&listed, 0, "mcpproxy config check");
+}
+
+#[tokio::test]
+async fn warnings_about_a_pasted_entry_were_told_nowhere() {
+    let home = Home::new(PROGRAMS, &json!({}));
+    let secret = "sk-proj-0123456789abcdefghij0123456789";
+    let snippet = json!({ "My Srv!": {
+        "command": "x", "autoApprove": ["a"], "timeout": 60, "gallery": 1, "env": { "API_KEY": secret },
+    } });
+    let planned = ["upstream", "add", "--dry-run", "--json"];
+    let planned = home
+        .run(&[&planned[..], &[&snippet.to_string()]].concat())
+        .await;
+    assert_eq!(planned.code, 0, "{planned:?}");
+    for said in [
+        "'autoApprove' is not used here: approvals are the client's",
+        "60 is read as 60 seconds",
+        "'gallery' is not used here",
+        "a secret in plain text: `mcpproxy secrets set My-Srv.NAME`",
+    ] {
+        assert!(planned.stderr.contains(said), "{said}: {planned:?}");
+    }
+    assert!(!format!("{planned:?}").contains(secret), "{planned:?}");
+    let removed = home
+        .run_with_input(&["secrets", "set", "one", "-o", "json"], "value\n")
+        .await;
+    assert_eq!(removed.json(), json!({ "name": "one", "kept": true }));
 }

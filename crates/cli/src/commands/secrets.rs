@@ -20,19 +20,20 @@ pub(crate) fn run(common: &Common, command: SecretsCommand) -> CommandResult {
             secret_files::check_name(&secret.name).map_err(CliError::usage)?;
             let value = secret_input::read_all(&secret.name)?;
             secret_files::set(&data_dir, &secret.name, &value).map_err(of_secret)?;
-            note(&printable(&format!("the secret '{}' is kept", secret.name)));
-            Ok(ExitCode::SUCCESS)
+            Ok(done(common, &secret.name, "kept"))
         }
         SecretsCommand::Remove(secret) => {
             secret_files::remove(&data_dir, &secret.name).map_err(of_secret)?;
-            note(&printable(&format!(
-                "the secret '{}' is removed",
-                secret.name
-            )));
-            Ok(ExitCode::SUCCESS)
+            Ok(done(common, &secret.name, "removed"))
         }
         SecretsCommand::List => list(common, &data_dir),
     }
+}
+
+fn done(common: &Common, name: &str, word: &str) -> ExitCode {
+    let done = json!({ "name": name, word: true });
+    let page = |_: &Value| printable(&format!("the secret '{name}' is {word}")) + "\n";
+    common.output.result(&done.to_string(), page)
 }
 
 pub(crate) fn of_secret(error: SecretError) -> CliError {

@@ -48,12 +48,12 @@ impl Gateway {
     /// Everything about one server, for administrators.
     pub fn server_report(&self, name: &str) -> Result<ServerReport, Failure> {
         self.check_listed(name)?;
-        let mut statuses = self.servers.status().into_iter();
-        let Some(status) = statuses.find(|status| status.name == name) else {
+        let Some(mut status) = self.servers.server_status(name) else {
             // It was taken away in this moment.
             return Err(self.unlisted(name));
         };
         let settings = self.settings.load();
+        status.warnings.extend(settings.entry_warnings(name));
         let shown = settings::effective(&settings);
         let snapshot = self.servers.catalog().snapshot();
         let tools = snapshot

@@ -157,6 +157,7 @@ fn settings_of(
     let SettingsReader {
         secrets,
         mut warnings,
+        entry_warnings,
         has_literal_secrets,
         secret_names,
         problems,
@@ -192,6 +193,7 @@ fn settings_of(
     settings.shown = read.shown;
     settings.secrets = secrets;
     settings.warnings = warnings;
+    settings.entry_warnings = entry_warnings;
     settings.secret_names = secret_names;
     Ok(settings)
 }

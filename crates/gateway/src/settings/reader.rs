@@ -62,6 +62,8 @@ pub(super) struct SettingsReader<'d> {
     /// Names of the secrets of the data folder that references lead to.
     pub(super) secret_names: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
+    /// Those of them that are about the entry of a server, with its name.
+    pub(super) entry_warnings: Vec<(String, String)>,
     pub(super) problems: Problems,
 }
 
@@ -80,6 +82,7 @@ impl<'d> SettingsReader<'d> {
             has_literal_secrets: false,
             secret_names: BTreeSet::new(),
             warnings: Vec::new(),
+            entry_warnings: Vec::new(),
             problems: Problems::of_file(),
         }
     }

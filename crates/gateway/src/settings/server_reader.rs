@@ -32,6 +32,7 @@ impl SettingsReader<'_> {
         let (mut values, mut entries) = (Vec::new(), Map::new());
         for entry in self.entries_of(at) {
             let WrittenServer { name, written, .. } = &entry.listed;
+            let known = self.warnings.len();
             if name != written {
                 self.warn_at(entry.listed.value, || {
                     let (path, allowed) = (&entry.path, SERVER_NAME.allowed);
@@ -39,6 +40,9 @@ impl SettingsReader<'_> {
                 });
             }
             let Resolved { value, shown } = self.server(keys, &entry)?;
+            let of_entry = self.warnings.get(known..).unwrap_or_default().iter();
+            let of_entry = of_entry.map(|warning| (name.clone(), warning.clone()));
+            self.entry_warnings.extend(of_entry);
             entries.insert(name.clone(), shown);
             values.push(value);
         }

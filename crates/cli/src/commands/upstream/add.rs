@@ -16,6 +16,7 @@ use crate::CommandResult;
 use crate::arguments::{AddArguments, Common};
 use crate::backend::Backend;
 use crate::commands::secrets::of_secret;
+use crate::commands::serve::interrupted;
 use crate::error::CliError;
 use crate::output::{elements, note, printable, text};
 use crate::progress_bar::TerminalProgress;
@@ -76,7 +77,10 @@ fn plan(common: &Common, server: &WantedServer) -> CommandResult {
         return Err(CliError::usage(mistake));
     }
     let secrets: Vec<&String> = server.secrets.iter().map(|(name, _)| name).collect();
-    let entry = masked("", &Value::Object(server.entry.clone()));
+    for warning in planned.settings.entry_warnings(&server.name) {
+        note(&printable(&format!("warning: {} {warning}", server.name)));
+    }
+    let entry = tell_of_plain_secrets(server);
     let plan = json!({
         "file": planned.settings.config_file,
         "name": server.name,
@@ -84,6 +88,19 @@ fn plan(common: &Common, server: &WantedServer) -> CommandResult {
         "secrets": secrets,
     });
     Ok(common.output.result(&plan.to_string(), planned_page))
+}
+
+/// Says if the entry has what looks like a secret in plain text; gives the entry as it may be shown.
+fn tell_of_plain_secrets(server: &WantedServer) -> Value {
+    let entry = Value::Object(server.entry.clone());
+    let shown = masked("", &entry);
+    if shown != entry {
+        let name = &server.name;
+        note(&printable(&format!(
+            "warning: the entry of {name} has what looks like a secret in plain text: `mcpproxy secrets set {name}.NAME` keeps it apart, and ${{secret:{name}.NAME}} in the entry refers to it"
+        )));
+    }
+    shown
 }
 
 /// Value under a name as it may be shown: what looks like a secret is hidden, references are none.
@@ -128,12 +145,17 @@ async fn add(common: &Common, server: &WantedServer, force: bool) -> CommandResu
         Ok(()) => match StoredSecrets::keep(&data_dir, &server.secrets) {
             Ok(kept) => {
                 let progress = TerminalProgress::start("starting the server");
-                let added = backend.add_server(&server.name, &server.entry, force).await;
+                let added = tokio::select! {
+                    added = backend.add_server(&server.name, &server.entry, force) => Some(added),
+                    () = interrupted() => None,
+                };
                 progress.end();
-                if added.is_err() {
+                // A running gateway goes on without this command, and needs the secrets.
+                let goes_on = added.is_none() && matches!(backend, Backend::Daemon(_));
+                if !goes_on && !matches!(added, Some(Ok(_))) {
                     kept.restore();
                 }
-                added
+                added.unwrap_or_else(|| Err(given_up(&server.name, goes_on)))
             }
             Err(error) => Err(error),
         },
@@ -145,6 +167,7 @@ async fn add(common: &Common, server: &WantedServer, force: bool) -> CommandResu
             note(&printable(&format!("{}: {}", server.name, text(line))));
         }
     })?;
+    tell_of_plain_secrets(server);
     let code = common
         .output
         .result(&added, |report| pages::changed("added", report));
@@ -152,6 +175,17 @@ async fn add(common: &Common, server: &WantedServer, force: bool) -> CommandResu
         note(&format!("the secret {name} is kept in the data directory"));
     }
     Ok(code)
+}
+
+/// Error of a command that somebody ended before the server had started.
+fn given_up(name: &str, goes_on: bool) -> CliError {
+    CliError::refused(if goes_on {
+        format!(
+            "interrupted; the gateway goes on adding '{name}': `mcpproxy upstream list` shows how it went, `mcpproxy upstream remove {name}` takes it out again"
+        )
+    } else {
+        format!("interrupted; '{name}' was not added")
+    })
 }
 
 /// Refuses a name that is taken before its secrets are replaced.

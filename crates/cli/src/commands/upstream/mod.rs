@@ -7,12 +7,11 @@ mod pages;
 mod wanted;
 
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_gateway::settings::{self, secret_files};
 use mcpproxy_wire::json::decode_for_display;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::backend::Action;
 use super::tools;
@@ -99,7 +98,9 @@ async fn remove(common: &Common, server: &str) -> CommandResult {
     let removed = backend.remove_server(server).await;
     backend.finish().await;
     removed?;
-    note(&printable(&format!("server '{server}' is removed")));
+    let page = |_: &Value| printable(&format!("server '{server}' is removed")) + "\n";
+    let done = json!({ "name": server, "removed": true });
+    let code = common.output.result(&done.to_string(), page);
     let kept = secret_files::list(&settings::data_dir(&sources)?).unwrap_or_default();
     let used_after = used();
     let is_left = |name: &&String| used_before.contains(*name) && !used_after.contains(*name);
@@ -108,5 +109,5 @@ async fn remove(common: &Common, server: &str) -> CommandResult {
             "its secret is still kept: `mcpproxy secrets remove {name}`"
         ));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }

@@ -37,7 +37,10 @@ pub(super) fn list(listed: &Value) -> String {
 /// Server after it was added or changed, in a sentence.
 pub(super) fn changed(word: &str, report: &Value) -> String {
     let name = text(&report["name"]);
-    let mut page = format!("server '{name}' is {word}: {}", text(&report["state"]));
+    let mut page = format!("server '{name}' is {word}");
+    if report["state"] != word {
+        page.push_str(&format!(": {}", text(&report["state"])));
+    }
     let tools = report["tools"].as_u64().unwrap_or_default();
     if report["state"] == "ready" {
         let known = report["annotated"].as_u64().unwrap_or_default();

@@ -76,7 +76,10 @@ pub(super) fn servers(
     ];
     let has_more = arguments.cwd.is_some() || lists.iter().any(|list| !list.is_empty());
     match &mut servers[..] {
-        [one] => complete(one, arguments, &mut ask)?,
+        [one] => {
+            check_fitting(&one.entry, arguments)?;
+            complete(one, arguments, &mut ask)?;
+        }
         several if has_more => {
             return Err(format!(
                 "the snippet has {} servers; --env, --header, --cwd and secrets are for one",
@@ -86,6 +89,22 @@ pub(super) fn servers(
         _ => {}
     }
     Ok(servers)
+}
+
+/// Refuses flags that have no meaning for a server that is reached in this way: somebody just typed them.
+fn check_fitting(entry: &Map<String, Value>, arguments: &AddArguments) -> Result<(), String> {
+    let has_env = !(arguments.env.is_empty() && arguments.secret_env.is_empty());
+    let has_headers = !(arguments.header.is_empty() && arguments.secret_header.is_empty());
+    let of_process = [("--env", has_env), ("--cwd", arguments.cwd.is_some())];
+    let (way, unfitting): (_, &[_]) = if entry.contains_key("command") {
+        ("command", &[("--header", has_headers)])
+    } else {
+        ("url", &of_process)
+    };
+    match unfitting.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(format!("{flag} has no meaning for a server with '{way}'")),
+        None => Ok(()),
+    }
 }
 
 fn named(arguments: &AddArguments, entry: Value) -> Result<WantedServer, String> {

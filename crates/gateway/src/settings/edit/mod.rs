@@ -112,10 +112,16 @@ pub fn write(
     })
 }
 
-/// Refuses a name that no server can have.
+/// Refuses a name that no server can have, and one that a shell or a folder would hide: `-rf`, `..`.
 pub fn check_name(name: &str) -> Result<(), String> {
+    let begins_well = name.starts_with(|one: char| one.is_ascii_alphanumeric());
     if (SERVER_NAME.is_valid)(name) {
-        return Ok(());
+        if begins_well {
+            return Ok(());
+        }
+        return Err(format!(
+            "found the server name '{name}', which does not begin with a letter or a digit"
+        ));
     }
     let (shown, allowed) = (super::problem::shown(name), SERVER_NAME.allowed);
     Err(format!(

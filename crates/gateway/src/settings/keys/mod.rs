@@ -90,6 +90,8 @@ section! {
         pub(super) secret_names: BTreeSet<String>;
         /// Remarks about what is allowed and dangerous, each with what to do. Holds no secret.
         pub warnings: Vec<String>;
+        /// Those of them that are about the entry of a server, with its name.
+        pub(super) entry_warnings: Vec<(String, String)>;
     }
 }
 
@@ -241,6 +243,20 @@ impl Settings {
         for warning in new_warnings::tell(warnings) {
             tracing::warn!("{warning}");
         }
+    }
+
+    /// Warnings about the entry of a server, in words that follow its name.
+    pub fn entry_warnings(&self, server: &str) -> Vec<String> {
+        let of_server = self
+            .entry_warnings
+            .iter()
+            .filter(|(name, _)| name == server);
+        let words = of_server.map(|(_, warning)| match warning.split_once("mcpServers") {
+            // Its place in the file says little to who has not written the file.
+            Some((_, behind)) => behind.split_once(": ").map_or(behind, |(_, words)| words),
+            None => warning,
+        });
+        words.map(str::to_owned).collect()
     }
 
     /// Every text that would give a secret away, for masking.
