@@ -160,6 +160,11 @@ async fn wrong(home: &Home) {
             "found the server name 'a b'",
         ),
         (
+            &["upstream", "add", "..", "--", "x"],
+            2,
+            "does not begin with a letter or a digit",
+        ),
+        (
             &[
                 "upstream",
                 "add",

@@ -1,6 +1,6 @@
 //! Entries as clients write them run, are warned about, or fail alone.
 
-use mcpproxy_tests::{Client, Fixture, Home, Product};
+use mcpproxy_tests::{Client, Fixture, Home, HttpFixture, HttpTransport, Product};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -196,5 +196,79 @@ async fn tools_that_a_list_of_a_client_leaves_out_cannot_be_called() {
         let mut names: Vec<&str> = of_server.collect();
         names.sort_by_key(|name| enabled.iter().position(|one| one == name));
         assert_eq!(names, enabled, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn entries_of_many_clients_run_as_they_are() {
+    let look = r#"{"name":"look","description":"Look","inputSchema":{},"annotations":{"readOnlyHint":true}}"#;
+    let fixture = Fixture::new(PROGRAMS)
+        .tools(&[look])
+        .variable("look", "TOLD");
+    let http = HttpFixture::start(&[look], &[("look", "x-who")]).await;
+    let events = Fixture::new(PROGRAMS).tools(&[look]);
+    let events = events.over_http(HttpTransport::EventStream).await;
+    let entry = fixture.entry();
+    let (program, script, url) = (&entry["command"], &entry["args"][0], http.endpoint());
+    let file = format!(
+        r#"{{
+  "discovery": {{ "semantic": false }},
+  "mcpServers": {{
+    // Claude Desktop
+    "claude": {{ "command": {program}, "args": [{script}], "env": {{ "TOLD": 8080 }} }},
+    // Cline and Roo
+    "cline": {{ "command": {program}, "args": [{script}], "env": {{ "TOLD": "$WHO" }}, "disabled": false,
+               "autoApprove": [], "alwaysAllow": ["look"], "timeout": 60 }},
+    /* opencode */
+    "opencode": {{ "type": "local", "command": [{program}, {script}], "enabled": true,
+                  "environment": {{ "TOLD": "${{NOBODY:-nobody}}" }} }},
+    // Codex
+    "codex": {{ "command": {program}, "args": [{script}], "env_vars": ["TOLD"], "startup_timeout_sec": 60, "tool_timeout_sec": 60 }},
+    "gemini": {{ "httpUrl": "{url}", "headers": {{ "X-Who": "${{WHO}}" }}, "trust": false, "includeTools": ["look"] }},
+    "windsurf": {{ "serverUrl": "{url}", "headers": {{ "X-Who": "$WHO" }} }},
+    "cursor": {{ "url": "{url}", "transport": "streamable-http", "headers": {{ "X-Who": "${{env:WHO}}" }}, "env": {{}} }},
+    "remote": {{ "transportType": "remote", "url": "{url}", "headers": {{ "X-Who": true }}, "description": "a bool" }},
+    "old": {{ "type": "sse", "url": "{}" }},
+  }},
+  // VS Code
+  "inputs": [],
+  "servers": {{
+    "code": {{ "type": "stdio", "command": {program}, "args": [{script}], "cwd": "${{workspaceFolder}}",
+              "envFile": "${{workspaceFolder}}/vars.env" }},
+  }},
+}}"#,
+        events.endpoint()
+    );
+    let home = Home::new(PROGRAMS, &json!({}));
+    let variables = home.data_dir().join("vars.env");
+    std::fs::write(variables, "TOLD='of a file'\n").expect("it can be written");
+    home.write_config_text(&file);
+    assert_eq!(
+        home.run(&["config", "check"]).await.code,
+        4,
+        "WHO is not set here"
+    );
+    let product = Product::start_with(home, &[], |command| {
+        command.env("WHO", "somebody").env("TOLD", "of the gateway");
+    })
+    .await;
+    product.settle().await;
+    let client = product.connect().await;
+    for (server, told) in [
+        ("claude", "8080"),
+        ("cline", "somebody"),
+        ("opencode", "nobody"),
+        ("codex", "of the gateway"),
+        ("gemini", "somebody"),
+        ("windsurf", "somebody"),
+        ("cursor", "somebody"),
+        ("remote", "true"),
+        ("old", "look {}"),
+        ("code", "of a file"),
+    ] {
+        let result = client
+            .call_as("read", &format!("{server}:look"), &json!({}))
+            .await;
+        assert_eq!(result["content"][0]["text"], told, "{server}: {result}");
     }
 }
