@@ -173,6 +173,13 @@ async fn tools_that_a_list_of_a_client_leaves_out_cannot_be_called() {
         let product = Product::start(PROGRAMS, &json!({ "mcpServers": { "one": entry } })).await;
         product.settle().await;
         let client = product.connect().await;
+        let warned = product.status().await["servers"].to_string();
+        let is_misspelt = value.to_string().contains("none");
+        assert_eq!(
+            warned.contains("has no tool 'none'"),
+            is_misspelt,
+            "{warned}"
+        );
         for tool in ["look", "list", "peek"] {
             let called =
                 json!({ "name": format!("one:{tool}"), "intent": { "operation_type": "read" } });

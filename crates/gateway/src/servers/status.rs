@@ -9,7 +9,7 @@ use mcpproxy_upstream::{StartAttempt, UpstreamState};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::warnings::warnings;
+use super::warnings::{unknown_tools, warnings};
 use super::{ConfiguredServer, RunState, Servers};
 use crate::contract_check::ContractStatus;
 use crate::failure::starting::{told_start, utc, without_host_files};
@@ -244,6 +244,12 @@ impl Servers {
                         revision, since, ..
                     } => {
                         status.revision = revision.map(|revision| revision.as_str().into());
+                        let listed = snapshot.server(name).into_iter();
+                        let tools = listed.flat_map(ServerState::tools);
+                        let tools: Vec<&str> = tools.map(|tool| &**tool.name()).collect();
+                        status
+                            .warnings
+                            .extend(unknown_tools(&server.settings, &tools));
                         status.since = Some(utc(*since));
                     }
                     UpstreamState::Starting(start) => {
