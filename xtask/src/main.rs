@@ -2,7 +2,8 @@
 //!
 //! `steps` is what `cargo xtask test` does, in order; `dependencies` is its check of `deny.toml`, `report` reads what the
 //! tests print; `setup` installs what those steps need; `postgres` runs the
-//! database the tests use; `fuzz` feeds the fuzz targets; `lines` measures the source and `structure` holds it to the
+//! database the tests use; `fuzz` feeds the fuzz targets; `field` compares servers that people use with themselves through
+//! the gateway; `lines` measures the source and `structure` holds it to the
 //! rules of the architecture, both with what `source` reads. `place` knows the folders, `process` starts other programs,
 //! `lock` keeps two runs from disturbing each other. Nothing in here is part of the product, and
 //! nothing is installed outside the build directory, except Debian packages and Rust components that are missing.
@@ -14,6 +15,7 @@
 )]
 
 mod dependencies;
+mod field;
 mod fuzz;
 mod lines;
 mod lock;
@@ -42,6 +44,8 @@ Usage: cargo xtask <command>
   postgres -- COMMAND…  Run a command with a fresh PostgreSQL, which is gone afterwards, such as one test:
                         `cargo xtask postgres -- cargo test -p mcpproxy-activity postgres`
   fuzz [--seconds N]    Run every fuzz target for N seconds (60 if not given)
+  field [SERVER…]       Run servers that people use directly and through the gateway, and compare their tools;
+                        it installs them from npm and PyPI, so `test` does not run it
   lines [FOLDER]        Count the product's source lines, tests left out, in this checkout or another
   structure [FOLDER]    List what breaks the rules for modules and names; the tests refuse it
   help                  Print this text
@@ -70,6 +74,7 @@ fn run(words: &[String]) -> Result<()> {
         ["setup"] => setup::run(&place::Place::find()?),
         ["postgres", command @ ..] => postgres::run(command),
         ["fuzz", options @ ..] => fuzz::run(fuzz::parse_seconds(options)?),
+        ["field", servers @ ..] => field::run(servers),
         ["lines"] => lines::print(&place::root()?),
         ["lines", folder] => lines::print(Path::new(folder)),
         ["structure"] => structure::print(&place::root()?),

@@ -5,13 +5,16 @@
 //! that the arguments are an object is checked, and the upstream judges the rest. So does it with arguments whose check
 //! would cost too much. `format` is not enforced, as the specification of JSON Schema leaves it to the receiver.
 
+mod coercion;
 mod message;
 mod numbers;
 
 use mcpproxy_schema::{Schema, Verdict};
-use mcpproxy_wire::Json;
+use mcpproxy_wire::{Json, JsonObject};
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+pub use self::coercion::CoercedArguments;
 
 /// The most violations that are reported. An agent repairs the first few and tries again.
 const VIOLATION_LIMIT: usize = 50;
@@ -74,6 +77,12 @@ impl ArgumentSchema {
     /// Whether it matters which number an argument is: one that is decoded as another must not be checked.
     pub fn compares_numbers(&self) -> bool {
         self.compares_numbers
+    }
+
+    /// Arguments in the form that the schema asks for, where they say the right thing in another one. For those that
+    /// [`ArgumentSchema::check`] refuses.
+    pub fn coerce(&self, arguments: &JsonObject) -> Option<CoercedArguments> {
+        coercion::coerced(self.schema.as_deref()?, arguments)
     }
 
     /// Checks arguments; `None` is a call without any, which is the same as `{}`. An error has

@@ -28,7 +28,7 @@ pub mod snapshot;
 mod tokens;
 pub mod tool;
 
-pub use arguments::{ArgumentSchema, Violation};
+pub use arguments::{ArgumentSchema, CoercedArguments, Violation};
 pub use catalog::Catalog;
 pub use directory::{Directory, Scope};
 pub use meaning::Meaning;

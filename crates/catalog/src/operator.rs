@@ -1,6 +1,6 @@
 //! Settings of the operator for a server and its tools.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use mcpproxy_wire::json::{Members, to_text};
 use mcpproxy_wire::{Json, ToolAnnotations};
@@ -20,6 +20,10 @@ pub struct Operator {
     pub is_broken: bool,
     /// Settings for single tools, by the tool's name at its server.
     pub tools: HashMap<String, ToolOverride>,
+    /// The only tools that may be called, by name; all without it.
+    pub enabled_tools: Option<HashSet<String>>,
+    /// Tools that may not be called, by name.
+    pub disabled_tools: HashSet<String>,
 }
 
 /// Settings of the operator for one tool.
@@ -40,7 +44,19 @@ impl Default for Operator {
             quarantined: false,
             is_broken: false,
             tools: HashMap::new(),
+            enabled_tools: None,
+            disabled_tools: HashSet::new(),
         }
+    }
+}
+
+impl Operator {
+    /// Whether a tool may be called: of several settings about it the one that forbids holds.
+    pub(crate) fn enables(&self, tool: &str) -> bool {
+        let is_listed = |only: &HashSet<String>| only.contains(tool);
+        self.enabled_tools.as_ref().is_none_or(is_listed)
+            && !self.disabled_tools.contains(tool)
+            && self.tools.get(tool).is_none_or(|settings| settings.enabled)
     }
 }
 

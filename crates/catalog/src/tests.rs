@@ -365,7 +365,9 @@ fn what_is_withheld_is_found_by_name_and_never_shown() {
             );
         }
         assert_eq!(
-            snapshot.nearest_tools("s:tt", &Rights::Administrator).len(),
+            snapshot
+                .nearest_tools("s:T", &Rights::Administrator, |_| true)
+                .len(),
             shown
         );
         let server_shown = shown == 1 || availability == Availability::ToolDisabled;
@@ -466,8 +468,8 @@ fn dep_6_a_tool_whose_removal_date_has_come_is_neither_listed_nor_found() {
         let listed = listing.page(None).unwrap().contains("find-card");
         let snapshot = catalog.snapshot();
         let found = snapshot.search(&SearchQuery::new("finds", 5)).total == 1;
-        let is_near =
-            snapshot.nearest_tools("cards:find-cards", &administrator) == ["cards:find-card"];
+        let is_near = snapshot.nearest_tools("cards:find-cards", &administrator, |_| true)
+            == ["cards:find-card"];
         [listed, found, is_near]
     };
     let availability = || {

@@ -73,7 +73,7 @@ impl CatalogTool {
             }),
             shown_annotations: settings.map_or_else(|| own.cloned(), |settings| settings.over(own)),
             availability: match Availability::of_server(operator) {
-                Availability::Callable if settings.is_some_and(|settings| !settings.enabled) => {
+                Availability::Callable if !operator.enables(&tool.name) => {
                     Availability::ToolDisabled
                 }
                 Availability::Callable if definition.is_removed(today) => Availability::ToolRemoved,

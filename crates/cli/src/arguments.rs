@@ -2,6 +2,7 @@
 
 mod activity;
 mod token;
+mod upstream;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ pub(crate) use activity::{
 };
 
 pub(crate) use token::{CreateTokenArguments, TokenCommand};
+pub(crate) use upstream::{AddArguments, LogArguments, SecretsCommand, UpstreamCommand};
 
 use crate::output::Output;
 
@@ -81,6 +83,12 @@ pub(crate) enum Command {
     /// Show what agents did
     #[command(subcommand)]
     Activity(Box<ActivityCommand>),
+    /// List, add, change and remove servers
+    #[command(subcommand)]
+    Upstream(UpstreamCommand),
+    /// Keep secrets for references ${secret:NAME} of the configuration
+    #[command(subcommand)]
+    Secrets(SecretsCommand),
     /// Make, show and revoke the tokens of agents
     #[command(subcommand)]
     Token(TokenCommand),

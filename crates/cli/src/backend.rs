@@ -7,7 +7,7 @@ use bytes::Bytes;
 use mcpproxy_gateway::search::ToolListRequest;
 use mcpproxy_gateway::settings::{self, DataDirError, Settings, Sources};
 use mcpproxy_gateway::{
-    CallRequest, ContractStatus, Gateway, GatewayOptions, LogRole, ServerStatus, ServersToStart,
+    ContractStatus, Gateway, GatewayOptions, LogRole, ServerStatus, ServersToStart,
 };
 use mcpproxy_policy::{Caller, Operation, Rights};
 use mcpproxy_wire::Json;
@@ -18,7 +18,6 @@ use uuid::Uuid;
 
 use crate::daemon::{Daemon, encode, rest_path};
 use crate::error::CliError;
-use crate::output::note;
 
 /// Longest wait of a gateway of our own for its servers, before it answers with what is there.
 const SETTLE_TIME: Duration = Duration::from_mins(1);
@@ -45,7 +44,7 @@ impl Backend {
             return Ok(Self::Daemon(daemon));
         }
         let settings = settings::load(sources)?;
-        Ok(Self::Own(own(settings, wanted, LogRole::Command)?))
+        Ok(Self::Own(own(settings, sources, wanted, LogRole::Command)?))
     }
 
     /// Makes a call, as the variants of the menu take it; the answer is a `CallToolResult`.
@@ -69,7 +68,7 @@ impl Backend {
                     rights: Rights::Administrator,
                     ..Caller::default()
                 });
-                let request = CallRequest::parse(variant, &Json::of(&request));
+                let request = gateway.read_call(variant, &Json::of(&request));
                 let outcome = match request {
                     Ok(request) => gateway.call(request, &caller, None).await,
                     Err(unreadable) => gateway.refuse_call(unreadable, &caller).await,
@@ -101,12 +100,6 @@ impl Backend {
             }
             Self::Own(gateway) => {
                 settle(gateway).await;
-                // Servers have no tools if they failed.
-                for ServerStatus { name, reason, .. } in gateway.servers().status() {
-                    if let Some(reason) = reason {
-                        note(&format!("server '{name}' failed: {reason}"));
-                    }
-                }
                 let search = gateway.search();
                 if request.query.is_some() {
                     search.settled(MEANINGS_TIME).await;
@@ -195,6 +188,7 @@ impl Backend {
 /// Starts a gateway in this process.
 pub(crate) fn own(
     settings: Settings,
+    sources: &Sources,
     to_start: ServersToStart,
     role: LogRole,
 ) -> Result<Arc<Gateway>, CliError> {
@@ -208,6 +202,7 @@ pub(crate) fn own(
         to_start,
         built_ins,
         role,
+        sources: sources.clone(),
     };
     Gateway::start(settings, options).map_err(|error| {
         CliError::refused(format!(

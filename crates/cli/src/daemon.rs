@@ -1,5 +1,6 @@
 //! Talking to the running gateway through the socket in its data directory.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +25,15 @@ const ANSWER_TIME: Duration = Duration::from_mins(65);
 /// The largest answer that is read.
 const ANSWER_LIMIT: usize = 64 * 1024 * 1024;
 
+/// Time that a gateway has to come back after it was found gone. One that stops needs up to 18 seconds for what is
+/// under way and for its servers, and clients wait for a minute mostly.
+pub(crate) const RESTART_TIME: Duration = Duration::from_secs(30);
+
+/// Pause before a gateway that is started again is looked for once more.
+pub(crate) const STEP: Duration = Duration::from_millis(50);
+
+const TOO_LATE: &str = "the gateway did not answer in time";
+
 /// Names an MCP session.
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static(wire_header::SESSION_ID);
 /// Names the last event that was seen.
@@ -35,9 +45,17 @@ pub(crate) struct Daemon {
     socket: PathBuf,
 }
 
+/// A request that got no answer.
+#[derive(Debug)]
+pub(crate) struct LostRequest {
+    /// Whether the gateway may have got it. If not, it is safe to send again.
+    pub(crate) may_be_sent: bool,
+    pub(crate) reason: String,
+}
+
 /// An answer that comes piece by piece, for as long as it takes.
 pub(crate) struct Stream {
-    status: StatusCode,
+    pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     body: Incoming,
     /// Task of the connection, which ends when the set is dropped.
@@ -92,7 +110,15 @@ impl Daemon {
 
     /// Whether the gateway still listens.
     pub(crate) async fn listens(&self) -> bool {
-        UnixStream::connect(&self.socket).await.is_ok()
+        self.connect().await.is_ok()
+    }
+
+    /// Connects to the socket, but to no link in its place: whoever made that would be told what is for the gateway.
+    async fn connect(&self) -> io::Result<UnixStream> {
+        if self.socket.is_symlink() {
+            return Err(io::Error::other("the socket is a symbolic link"));
+        }
+        UnixStream::connect(&self.socket).await
     }
 
     /// Answer of the REST interface at a path.
@@ -112,7 +138,8 @@ impl Daemon {
 
     async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<String, CliError> {
         let answer = async {
-            let stream = self.stream(method, path, HeaderMap::new(), body).await?;
+            let stream = self.stream(method, path, HeaderMap::new(), body).await;
+            let stream = stream.map_err(|lost| lost.reason)?;
             Ok((stream.status, stream.collect().await?))
         };
         let (status, body) = in_time(answer).await.map_err(CliError::not_reachable)?;
@@ -125,19 +152,26 @@ impl Daemon {
     /// Begins to read something that may go on for long, or without an end. Headers say where an
     /// earlier stream broke, or which session it is of.
     pub(crate) async fn open(&self, path: &str, headers: HeaderMap) -> Result<Stream, String> {
-        let body = Bytes::new();
-        self.stream(Method::GET, path, headers, body).await
+        let stream = self.stream(Method::GET, path, headers, Bytes::new()).await;
+        stream.map_err(|lost| lost.reason)
     }
 
     /// Sends an MCP message with the headers that belong to it. The answer is one message, or a
     /// stream of them.
-    pub(crate) async fn message(&self, headers: HeaderMap, body: Bytes) -> Result<Stream, String> {
-        in_time(self.stream(Method::POST, "/mcp", headers, body)).await
+    pub(crate) async fn message(
+        &self,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Stream, LostRequest> {
+        let answer = self.stream(Method::POST, "/mcp", headers, body);
+        let answered = tokio::time::timeout(ANSWER_TIME, answer).await;
+        answered.unwrap_or_else(|_| Err(LostRequest::sent(TOO_LATE)))
     }
 
     /// Ends the MCP session that the headers name.
     pub(crate) async fn end_session(&self, headers: HeaderMap) -> Result<Stream, String> {
-        in_time(self.stream(Method::DELETE, "/mcp", headers, Bytes::new())).await
+        let stream = self.stream(Method::DELETE, "/mcp", headers, Bytes::new());
+        in_time(async { stream.await.map_err(|lost| lost.reason) }).await
     }
 
     /// Sends a request and gives the answer as soon as its head is there.
@@ -147,7 +181,7 @@ impl Daemon {
         path: &str,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Stream, String> {
+    ) -> Result<Stream, LostRequest> {
         const USER_AGENT: &str = concat!("mcpproxy-cli/", env!("CARGO_PKG_VERSION"));
         let mut request = Request::builder()
             .method(method)
@@ -156,23 +190,46 @@ impl Daemon {
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, USER_AGENT)
             .body(Full::new(body))
-            .map_err(|error| format!("the request cannot be sent: {error}"))?;
+            .map_err(|error| LostRequest {
+                may_be_sent: false,
+                reason: format!("the request cannot be sent: {error}"),
+            })?;
         request.headers_mut().extend(headers);
-        let exchange = async {
-            let stream = UnixStream::connect(&self.socket).await?;
-            let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-            let mut driver = JoinSet::new();
-            driver.spawn(connection);
-            let (parts, body) = sender.send_request(request).await?.into_parts();
-            Ok::<_, Broken>(Stream {
-                status: parts.status,
-                headers: parts.headers,
-                body,
-                _driver: driver,
-            })
+        let unreached = |error: &dyn std::error::Error, may_be_sent| LostRequest {
+            may_be_sent,
+            reason: format!("the gateway could not be reached: {error}"),
         };
-        let stream = exchange.await;
-        stream.map_err(|error| format!("the gateway could not be reached: {error}"))
+        let stream = self.connect().await;
+        let stream = stream.map_err(|error| unreached(&error, false))?;
+        let greeted = http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = greeted.map_err(|error| unreached(&error, false))?;
+        let mut driver = JoinSet::new();
+        driver.spawn(connection);
+        let answer = sender.try_send_request(request).await;
+        let answer = answer.map_err(|mut failed| {
+            // What is given back was not begun to be written.
+            let may_be_sent = failed.take_message().is_none();
+            unreached(failed.error(), may_be_sent)
+        })?;
+        let (parts, body) = answer.into_parts();
+        Ok(Stream {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+            _driver: driver,
+        })
+    }
+}
+
+// === impl LostRequest ===
+
+impl LostRequest {
+    /// Request that the gateway may have got.
+    pub(crate) fn sent(reason: impl Into<String>) -> Self {
+        Self {
+            may_be_sent: true,
+            reason: reason.into(),
+        }
     }
 }
 
@@ -197,15 +254,21 @@ impl Stream {
     }
 
     /// The rest, as a whole.
-    pub(crate) async fn collect(mut self) -> Result<Vec<u8>, String> {
+    pub(crate) async fn collect(self) -> Result<Vec<u8>, String> {
+        let body = self.whole().await?;
+        body.ok_or_else(|| "the gateway's answer is too large".to_owned())
+    }
+
+    /// The rest, as a whole; nothing if it is too large. An answer that broke off is an error.
+    pub(crate) async fn whole(mut self) -> Result<Option<Vec<u8>>, String> {
         let mut body = Vec::new();
         while let Some(bytes) = self.next().await? {
             body.extend_from_slice(&bytes);
             if body.len() > ANSWER_LIMIT {
-                return Err("the gateway's answer is too large".to_owned());
+                return Ok(None);
             }
         }
-        Ok(body)
+        Ok(Some(body))
     }
 
     /// The stream if the gateway tells of success, else the error in it.
@@ -219,8 +282,6 @@ impl Stream {
     }
 }
 
-type Broken = Box<dyn std::error::Error + Send + Sync>;
-
 /// Error in an answer of the REST interface.
 fn error_in(status: StatusCode, body: &[u8]) -> CliError {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -232,7 +293,7 @@ fn error_in(status: StatusCode, body: &[u8]) -> CliError {
 
 async fn in_time<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let answered = tokio::time::timeout(ANSWER_TIME, answer).await;
-    answered.unwrap_or_else(|_| Err("the gateway did not answer in time".to_owned()))
+    answered.unwrap_or_else(|_| Err(TOO_LATE.to_owned()))
 }
 
 /// Path of something of the REST interface, with the parameters that are given.

@@ -27,6 +27,11 @@ enum ExitKind {
     Configuration = 4,
 }
 
+/// Exit code of a configuration with mistakes that were shown already.
+pub(crate) fn configuration_exit() -> ExitCode {
+    ExitCode::from(ExitKind::Configuration as u8)
+}
+
 impl CliError {
     /// Error of a call that was refused, or of something that failed.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
@@ -68,6 +73,17 @@ impl CliError {
         Self { kind, ..self }
     }
 
+    /// Error with the exit code that goes with the code of the gateway's answer: what was typed may be wrong, or the
+    /// configuration.
+    #[must_use]
+    pub(crate) fn by_code(self) -> Self {
+        if self.error()["code"] == Code::InvalidConfiguration.as_str() {
+            let kind = ExitKind::Configuration;
+            return Self { kind, ..self };
+        }
+        self.wrong_if_invalid()
+    }
+
     /// Error with an answer of the gateway.
     pub(crate) fn of_gateway(answer: Value) -> Self {
         let kind = ExitKind::Refused;
@@ -97,7 +113,7 @@ impl CliError {
     fn new(kind: ExitKind, message: &str) -> Self {
         let (code, category) = match kind {
             ExitKind::Refused => ("FAILED", FailureCategory::System),
-            ExitKind::Usage => ("USAGE", FailureCategory::Validation),
+            ExitKind::Usage => ("INVALID_USAGE", FailureCategory::Validation),
             ExitKind::NotReachable => ("DAEMON_NOT_REACHABLE", FailureCategory::System),
             ExitKind::Configuration => ("INVALID_CONFIGURATION", FailureCategory::Validation),
         };

@@ -12,7 +12,11 @@ mod daemon_connection;
 mod error;
 mod logging;
 mod output;
+mod own_socket;
 mod progress_bar;
+mod secret_input;
+mod serve_lock;
+mod usage_error;
 
 use std::process::ExitCode;
 
@@ -30,7 +34,10 @@ pub fn main() -> ExitCode {
         return code;
     }
     forbid_inspection();
-    let CommandLine { common, command } = CommandLine::parse();
+    let CommandLine { common, command } = match CommandLine::try_parse() {
+        Ok(read) => read,
+        Err(error) => return usage_error::report(&error, std::env::args_os().skip(1)),
+    };
     let outcome = run(&common, command);
     outcome.unwrap_or_else(|failed| failed.report(common.output))
 }
@@ -67,6 +74,8 @@ fn run(common: &Common, command: Command) -> CommandResult {
             Command::Call(call) => commands::call::run(common, call).await,
             Command::Tools(tools) => commands::tools::run(common, tools).await,
             Command::Activity(activity) => commands::activity::run(common, *activity).await,
+            Command::Upstream(upstream) => commands::upstream::run(common, upstream).await,
+            Command::Secrets(secrets) => commands::secrets::run(common, secrets),
             Command::Token(token) => commands::token::run(common, token).await,
             Command::Contract(contract) => commands::contract::run(common, contract).await,
             Command::Config(config) => commands::config::run(common, config).await,

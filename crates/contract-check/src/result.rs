@@ -152,7 +152,7 @@ fn roi(impact: &Value, findings: &mut Findings<'_>) {
 /// The rule that a mismatch with the schema speaks of: that of the key it is in, or that is missing.
 fn rule_of(mismatch: &Mismatch<'_>) -> Rule {
     let key = match (mismatch.path.as_str(), &mismatch.kind) {
-        ("", Kind::Required(name)) => name,
+        ("", Kind::Required { name, .. }) => name,
         (path, _) => path.split('/').nth(1).unwrap_or_default(),
     };
     match key {

@@ -37,7 +37,7 @@ pub(super) fn problem(mismatch: &Mismatch<'_>) -> String {
         path => format!("{path}: "),
     };
     let what = match mismatch.kind {
-        Kind::Required(name) => format!("'{name}' is missing"),
+        Kind::Required { name, .. } => format!("'{name}' is missing"),
         _ => mismatch.expected(),
     };
     one_line(&format!("{place}{what}"), PROBLEM_LENGTH)

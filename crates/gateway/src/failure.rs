@@ -3,6 +3,8 @@
 //! Each part has its own error type; this is the only place that turns them into what a
 //! caller sees: a stable code, a message with the remedy, and details for programs.
 
+pub(crate) mod starting;
+
 use std::time::Duration;
 
 use mcpproxy_activity::{RecordOutcome, Status, StoreError};
@@ -16,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use self::starting::{told_start, without_host_files};
 use crate::menu;
 
 /// Member of an answer that the warnings stand in.
@@ -71,6 +74,8 @@ words! {
         NotFound = "NOT_FOUND",
         /// Something of this name is there already.
         NameTaken = "NAME_TAKEN",
+        /// The configuration file cannot be used, or not be changed.
+        InvalidConfiguration = "INVALID_CONFIGURATION",
         /// The credential is missing or wrong.
         Unauthorized = "UNAUTHORIZED",
         /// The caller may not do this.
@@ -173,6 +178,7 @@ impl Code {
             | Self::ServerQuarantined
             | Self::RateLimited
             | Self::NameTaken
+            | Self::InvalidConfiguration
             | Self::Unauthorized
             | Self::Forbidden => FailureCategory::Business,
             Self::UpstreamUnavailable
@@ -328,6 +334,7 @@ impl Failure {
         let failed = |code, what: &str| Self::new(code, format!("Server '{server}' {what}"));
         let failure = match error {
             CallError::Unavailable { reason } => {
+                let reason = without_host_files(&reason);
                 let what = format!("is not available: {reason}. {}", effect(false));
                 failed(Code::UpstreamUnavailable, &what)
             }
@@ -335,6 +342,19 @@ impl Failure {
                 let after = in_words(after);
                 let what = format!("did not answer within {after}. {}", effect(sent));
                 failed(Code::UpstreamTimeout, &what).with("sent", sent)
+            }
+            CallError::StillStarting { after, start } => {
+                let last = start.last_error.as_deref().map(without_host_files);
+                let told = told_start(&start, last);
+                let what = format!(
+                    "{told}. It was waited for {}. {}",
+                    in_words(after),
+                    effect(false)
+                );
+                let failure = failed(Code::UpstreamTimeout, &what).with("sent", false);
+                failure
+                    .with("attempt", start.attempt)
+                    .with("waiting_for", start.waiting_for.as_str())
             }
             CallError::Disconnected { sent, reason } => {
                 let what = format!("went away: {reason}. {}", effect(sent));

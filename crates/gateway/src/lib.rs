@@ -9,10 +9,10 @@ mod call;
 mod contract_check;
 pub mod direct;
 pub mod failure;
+mod management;
 pub mod menu;
 pub mod prompts_resources;
 pub mod records;
-mod reload;
 pub mod request;
 pub mod search;
 pub mod servers;
@@ -20,7 +20,7 @@ pub mod settings;
 pub mod status;
 pub mod tokens;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use mcpproxy_activity::StoreError;
@@ -34,6 +34,7 @@ pub use crate::contract_check::AnswerChecks;
 pub use crate::contract_check::{AcceptedTools, BrokenRule, ContractStatus};
 use crate::direct::DirectEndpoints;
 pub use crate::failure::{Code, Failure};
+pub use crate::management::{OfferedTool, ServerReport};
 use crate::prompts_resources::PromptsResources;
 use crate::records::Records;
 pub use crate::request::{CallRequest, UnreadableCall};
@@ -43,12 +44,12 @@ pub use crate::servers::{
     BuiltInFactory, BuiltInParts, BuiltInServer, ServerStatus, ServersToStart,
 };
 pub use crate::settings::redaction;
-use crate::settings::{LiveSettings, Settings};
+use crate::settings::{LiveSettings, Settings, Sources};
 use crate::tokens::Tokens;
 pub use mcpproxy_activity::LogRole;
 pub use mcpproxy_policy::Caller;
 use mcpproxy_policy::LimitKey;
-pub use mcpproxy_upstream::client;
+pub use mcpproxy_upstream::{client, log_files};
 
 /// Parts of one running gateway, and the one way that every call takes through them.
 pub struct Gateway {
@@ -60,6 +61,10 @@ pub struct Gateway {
     prompts_resources: Arc<PromptsResources>,
     tokens: Arc<Tokens>,
     hints: Arc<ObservedHints>,
+    /// Sources that the settings were loaded from.
+    sources: Sources,
+    /// Held by whoever reads the configuration and puts it in force, so that an older one never replaces a newer one.
+    reloading: Mutex<()>,
     /// Calls of every caller to tools that have a limit, by caller and tool.
     rates: RateLimiter<(LimitKey, String)>,
     background: Background,
@@ -76,6 +81,8 @@ pub struct GatewayOptions {
     pub built_ins: BuiltInFactory,
     /// Writer of the log: a daemon, or a command with a gateway of its own.
     pub role: LogRole,
+    /// Sources that the settings were loaded from, for changes of the configuration file.
+    pub sources: Sources,
 }
 
 impl Default for GatewayOptions {
@@ -85,6 +92,7 @@ impl Default for GatewayOptions {
             to_start: ServersToStart::default(),
             built_ins: Box::new(|_| Vec::new()),
             role: LogRole::default(),
+            sources: Sources::default(),
         }
     }
 }
@@ -97,6 +105,11 @@ impl Gateway {
         let background = Background::new();
         let records = Records::open(&settings, options.role, background.clone())?;
         let records = Arc::new(records);
+        // The data folder is the one that is used, wherever its name came from.
+        let sources = Sources {
+            data_dir: Some(settings.data_dir.clone()),
+            ..options.sources
+        };
         let settings = Arc::new(LiveSettings::new(settings));
         let servers = Servers::new(
             &settings,
@@ -114,6 +127,8 @@ impl Gateway {
             prompts_resources: Arc::new(prompts_resources),
             tokens,
             hints: Arc::default(),
+            sources,
+            reloading: Mutex::default(),
             rates: RateLimiter::default(),
             started: Instant::now(),
             settings,

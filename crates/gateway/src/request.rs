@@ -3,9 +3,10 @@
 use mcpproxy_catalog::Violation;
 use mcpproxy_policy::{DeclaredIntent, Operation};
 use mcpproxy_support::nearest::nearest_keyword;
-use mcpproxy_wire::json::{Fields, ObjectError, parse_strict};
+use mcpproxy_wire::json::{Fields, ObjectError, parse_strict, text_of};
 use mcpproxy_wire::{Json, JsonObject};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::failure::{Code, Failure, violation};
@@ -24,6 +25,9 @@ const PARAMETERS: &[&str] = &[
 /// Server names have at most 64 characters and tool names 256.
 const NAME_LIMIT: usize = 400;
 
+/// The most violations by unknown parameters that are listed: an agent repairs the first few and tries again.
+const UNKNOWN_LISTED: usize = 20;
+
 /// Characters of the name of no tool that are worth recording.
 pub(crate) const SHOWN_NAME: usize = 300;
 
@@ -39,6 +43,10 @@ pub struct CallRequest {
     pub arguments: JsonObject,
     /// Intent as it is declared.
     pub declared: DeclaredIntent,
+    /// Whether it came to the endpoint that the server has for itself, where it is as if there was no gateway.
+    pub is_at_own_endpoint: bool,
+    /// Parameters that should be objects and came as JSON text of one, by their names.
+    pub from_text: Vec<&'static str>,
 }
 
 /// Call whose arguments could not be read, with what of it could.
@@ -59,8 +67,13 @@ pub struct UnreadableCall {
 // === impl CallRequest ===
 
 impl CallRequest {
-    /// Reads the arguments of a `call_tool_*` variant. Those of the tool share their bytes.
-    pub fn parse(variant: Operation, given: &Json) -> Result<Self, Box<UnreadableCall>> {
+    /// Reads the arguments of a `call_tool_*` variant. Those of the tool share their bytes. `may_coerce` says for the name of
+    /// a tool whether JSON text of an object may stand for the object.
+    pub fn parse(
+        variant: Operation,
+        given: &Json,
+        may_coerce: impl Fn(&str) -> bool,
+    ) -> Result<Self, Box<UnreadableCall>> {
         let unreadable = |name, declared, size, failure: Failure| {
             Box::new(UnreadableCall {
                 variant,
@@ -79,7 +92,15 @@ impl CallRequest {
         if !name.as_deref().is_none_or(is_bounded) {
             reader.refuse("name", "is longer than any name");
         }
-        let (arguments, declared) = (reader.read_arguments(given), reader.read_declared());
+        let may_coerce = || may_coerce(name.as_deref().unwrap_or_default());
+        let (arguments, args_from_text) = reader.read_arguments(given, may_coerce);
+        let mut declared = reader.read_declared();
+        let intent = declared.intent.as_ref().and_then(object_in_text);
+        let intent = intent.filter(|_| may_coerce());
+        let from_text = [("args", args_from_text), ("intent", intent.is_some())];
+        let from_text = from_text.into_iter().filter(|(_, is_text)| *is_text);
+        let from_text = from_text.map(|(name, _)| name).collect();
+        declared.intent = intent.or(declared.intent);
         let size = reader.arguments_size().unwrap_or(whole);
         match reader.finish(arguments.unwrap_or_else(JsonObject::empty)) {
             Ok(arguments) => Ok(Self {
@@ -87,6 +108,8 @@ impl CallRequest {
                 name: name.unwrap_or_default(),
                 arguments,
                 declared,
+                is_at_own_endpoint: false,
+                from_text,
             }),
             Err(failure) => Err(unreadable(name, declared, size, failure)),
         }
@@ -142,6 +165,9 @@ impl<'a> ParameterReader<'a> {
         let mut seen: Vec<&str> = Vec::new();
         for (name, _) in fields.iter() {
             if !known.contains(&name) {
+                if violations.len() >= UNKNOWN_LISTED {
+                    continue;
+                }
                 let near = nearest_keyword(name, known);
                 let hint = near.map(|near| format!(", did you mean '{near}'?"));
                 let message = format!("unknown parameter{}", hint.unwrap_or_default());
@@ -192,7 +218,22 @@ impl<'a> ParameterReader<'a> {
         Err(Failure::invalid_arguments(self.tool, &self.violations))
     }
 
-    fn read_arguments(&mut self, given: &Json) -> Option<JsonObject> {
+    /// Reads the arguments of the tool, and tells whether they came as JSON text where an object should be.
+    fn read_arguments(
+        &mut self,
+        given: &Json,
+        may_coerce: impl Fn() -> bool,
+    ) -> (Option<JsonObject>, bool) {
+        if let (Some(raw), None) = (self.fields.given("args"), self.fields.given("args_json"))
+            && let Some(object) = arguments_in_text(raw.get())
+            && may_coerce()
+        {
+            return (Some(object), true);
+        }
+        (self.read_given_arguments(given), false)
+    }
+
+    fn read_given_arguments(&mut self, given: &Json) -> Option<JsonObject> {
         let (name, read) = match (self.fields.given("args"), self.fields.given("args_json")) {
             (Some(_), Some(_)) => {
                 let message = "args and args_json are both given, send one of them";
@@ -233,6 +274,19 @@ impl<'a> ParameterReader<'a> {
             reason: read("intent_reason"),
         }
     }
+}
+
+/// Object that a JSON string has the text of, where it has; by the rules of all arguments.
+pub(crate) fn arguments_in_text(json: &str) -> Option<JsonObject> {
+    if !json.trim_start().starts_with('"') {
+        return None;
+    }
+    JsonObject::parse(&text_of(json.trim())?).ok()
+}
+
+/// Object that a text value has the text of, where it has. One that says two things at once is none.
+fn object_in_text(value: &Value) -> Option<Value> {
+    parse_strict(value.as_str()?).ok().filter(Value::is_object)
 }
 
 /// Reads a JSON string that holds the text of an object. Agents send an empty string when a tool

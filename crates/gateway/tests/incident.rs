@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{Environment, Sources, load};
-use mcpproxy_gateway::{BuiltInServer, CallRequest, Code, Gateway, GatewayOptions};
+use mcpproxy_gateway::{BuiltInServer, Code, Gateway, GatewayOptions};
 use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_upstream::{BuiltIn, CallHead};
 use mcpproxy_wire::{Json, JsonObject, RpcError};
@@ -62,7 +62,7 @@ async fn a_panic_costs_one_call_and_is_told_as_an_incident() {
     let call = async |tool: &str| {
         let arguments =
             format!(r#"{{"name":"fragile:{tool}","intent":{{"operation_type":"read"}}}}"#);
-        let request = CallRequest::parse(Operation::Read, &Json::parse(arguments).unwrap());
+        let request = gateway.read_call(Operation::Read, &Json::parse(arguments).unwrap());
         gateway.call(request.unwrap(), &caller, None).await
     };
     let failure = call("break").await.result.unwrap_err();

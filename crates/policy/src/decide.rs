@@ -143,6 +143,24 @@ pub fn decide(intent: &Intent, subject: &Subject<'_>, rules: Rules) -> Decision 
     }
 }
 
+/// Whether a tool may be proposed to who called another one through a variant: the variant could call it, and it does
+/// not sound like more than the variant admits.
+pub fn may_be_proposed(variant: Operation, subject: &Subject<'_>, rules: Rules) -> bool {
+    match Effect::of(subject.annotations) {
+        Effect::Read => true,
+        Effect::Write => variant >= Operation::Write,
+        Effect::Destructive => variant == Operation::Destructive,
+        Effect::Unknown {
+            known_not_destructive,
+        } => {
+            variant >= rules.unannotated.requires(known_not_destructive)
+                && subject
+                    .risk_warning(variant, known_not_destructive)
+                    .is_none()
+        }
+    }
+}
+
 // === impl Rules ===
 
 impl Default for Rules {

@@ -23,7 +23,9 @@ pub mod terms;
 
 pub use call_metadata::CallMetadata;
 pub use caller::{Caller, LimitKey, RecordScope};
-pub use decide::{Decision, Denial, Permit, Rules, Subject, Unannotated, Warning, decide};
+pub use decide::{
+    Decision, Denial, Permit, Rules, Subject, Unannotated, Warning, decide, may_be_proposed,
+};
 pub use effect::Effect;
 pub use glob::ToolGlob;
 pub use intent::{DeclaredIntent, INTENT_KEYS, Intent, IntentError, Mode, Sensitivity};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mcpproxy_policy::{
     Decision, DeclaredIntent, Intent, Mode, Operation, Rules, Subject, Unannotated, decide,
+    may_be_proposed,
 };
 use mcpproxy_wire::ToolAnnotations;
 
@@ -130,4 +131,52 @@ fn operator_hints_win_one_by_one() {
         (merged.read_only, merged.destructive),
         (Some(true), Some(true))
     );
+}
+
+#[test]
+fn only_what_a_variant_could_call_is_proposed_to_it() {
+    let hints = |read_only, destructive| ToolAnnotations {
+        read_only,
+        destructive,
+        ..ToolAnnotations::default()
+    };
+    let (none, not_destructive) = (hints(None, None), hints(None, Some(false)));
+    let (trust, write, all) = (
+        Unannotated::TrustAgent,
+        Unannotated::AtLeastWrite,
+        Unannotated::RequireDestructive,
+    );
+    // The tool, the rule for those without annotations, and whether it is proposed to a read, to a write.
+    for (tool, annotations, unannotated, expected) in [
+        ("t", hints(Some(true), None), trust, [true, true]),
+        ("t", hints(Some(false), None), trust, [false, true]),
+        ("t", hints(None, Some(true)), trust, [false, false]),
+        ("t", hints(Some(true), Some(true)), trust, [false, false]),
+        ("t", none, trust, [true, true]),
+        ("t", none, write, [false, true]),
+        ("t", none, all, [false, false]),
+        ("t", not_destructive, all, [false, true]),
+        ("create_t", none, trust, [false, true]),
+        ("delete_t", none, trust, [false, false]),
+        ("delete_t", not_destructive, trust, [false, true]),
+    ] {
+        let (server, name): (Arc<str>, Arc<str>) = ("s".into(), tool.into());
+        let subject = Subject {
+            server: &server,
+            tool: &name,
+            description: "",
+            annotations,
+        };
+        for strict_server_validation in [true, false] {
+            let rules = Rules {
+                strict_server_validation,
+                unannotated,
+                ..Rules::default()
+            };
+            let is_proposed = |variant| may_be_proposed(variant, &subject, rules);
+            let found = [Operation::Read, Operation::Write].map(is_proposed);
+            assert_eq!(found, expected, "{tool} {annotations:?} {unannotated:?}");
+            assert!(is_proposed(Operation::Destructive), "{tool}");
+        }
+    }
 }

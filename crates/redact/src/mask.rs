@@ -20,6 +20,13 @@ pub const MASKED: &str = "***";
 /// Shorter values are not masked: they would turn up inside ordinary words.
 const SHORTEST_SECRET: usize = 6;
 
+/// Shortest line of a secret that is hidden where it stands without the others: programs print a private key line by
+/// line. Shorter ones, such as brackets, are in ordinary text.
+const SHORTEST_LINE: usize = 12;
+
+/// Beginning of the lines around a key. They tell nothing.
+const FRAME: &str = "-----";
+
 /// Values that say too little to be secrets, and would make every text unreadable.
 const COMMON_WORDS: &str = "
     default development disabled enabled localhost password production secret staging undefined
@@ -29,8 +36,10 @@ const COMMON_WORDS: &str = "
 /// shares them.
 #[derive(Clone, Default)]
 pub struct Mask {
-    secrets: Arc<[String]>,
-    /// All plain spellings of all secrets, looked for in one pass; `None` if there are no secrets.
+    secrets: usize,
+    /// All plain spellings of all secrets and of their lines.
+    spellings: Arc<[String]>,
+    /// Finder of these, in one pass; `None` if there are no secrets.
     finder: Option<AhoCorasick>,
     encoded: Option<EncodedSecrets>,
 }
@@ -40,11 +49,15 @@ impl Mask {
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let secrets = secrets.into_iter().filter(|secret| is_maskable(secret));
         let distinct: BTreeSet<String> = secrets.collect();
-        let spellings: BTreeSet<String> = distinct.iter().flat_map(|one| spellings(one)).collect();
+        let texts = distinct
+            .iter()
+            .flat_map(|one| lines(one).chain([one.as_str()]));
+        let spellings: BTreeSet<String> = texts.flat_map(spellings).collect();
         Self {
             finder: (!spellings.is_empty()).then(|| finder(&spellings)),
             encoded: EncodedSecrets::new(distinct.iter()),
-            secrets: distinct.into_iter().collect(),
+            secrets: distinct.len(),
+            spellings: spellings.into_iter().collect(),
         }
     }
 
@@ -52,6 +65,15 @@ impl Mask {
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut found = Vec::new();
         self.find(text, &mut found);
+        hide(text, found)
+    }
+
+    /// The same for the beginning of a longer text: the beginning of a secret with which it breaks off is hidden too.
+    pub fn apply_to_beginning<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut found = Vec::new();
+        self.find(text, &mut found);
+        self.find_broken_off(text, &mut found);
+        self.find_encoded_broken_off(text, &mut found);
         hide(text, found)
     }
 
@@ -85,8 +107,8 @@ impl Mask {
 
     /// Adds the beginning of a secret with which a text breaks off.
     pub(crate) fn find_broken_off(&self, text: &str, found: &mut Vec<Range<usize>>) {
-        let secrets = self.secrets.iter();
-        found.extend(secrets.filter_map(|secret| broken_off(text, secret)));
+        let spellings = self.spellings.iter();
+        found.extend(spellings.filter_map(|spelling| broken_off(text, spelling)));
     }
 
     /// Adds the beginning of an encoded secret with which a text breaks off.
@@ -99,7 +121,7 @@ impl Mask {
 
 impl std::fmt::Debug for Mask {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Mask({} secrets)", self.secrets.len())
+        write!(formatter, "Mask({} secrets)", self.secrets)
     }
 }
 
@@ -108,6 +130,14 @@ impl std::fmt::Debug for Mask {
 pub fn is_maskable(value: &str) -> bool {
     let mut words = COMMON_WORDS.split_ascii_whitespace();
     value.len() >= SHORTEST_SECRET && !words.any(|word| word.eq_ignore_ascii_case(value))
+}
+
+/// Lines of a secret that has several, as far as they say something.
+fn lines(secret: &str) -> impl Iterator<Item = &str> {
+    let lines = secret.split(['\n', '\r']).map(str::trim);
+    lines.filter(|line| {
+        line.len() >= SHORTEST_LINE && line.len() < secret.len() && !line.starts_with(FRAME)
+    })
 }
 
 /// The text with what was found replaced by `***`. Ranges that overlap become one.
@@ -182,6 +212,44 @@ mod tests {
             ),
         ] {
             assert_eq!(mask.apply(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_private_key_that_was_printed_line_by_line_stayed_readable() {
+        let key =
+            "-----BEGIN KEY-----\r\n  MIIEvQIBADANBg+/\n7s0m3Th1ngL0ng3r\n}\n-----END KEY-----\n";
+        let mask = Mask::new([key.to_owned()]);
+        for (text, expected) in [
+            (key, "***"),
+            ("x MIIEvQIBADANBg+/ y", "x *** y"),
+            ("?q=7s0m3Th1ngL0ng3r", "?q=***"),
+            ("MIIEvQIBADANBg%2B%2F", "***"),
+            ("-----BEGIN KEY-----", "-----BEGIN KEY-----"),
+            ("}", "}"),
+        ] {
+            assert_eq!(mask.apply(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_text_that_was_cut_within_a_secret_showed_its_beginning() {
+        let long = "k3y-".repeat(1500);
+        let lines = "-----BEGIN KEY-----\nMIIEvQIBADANBg==\n-----END KEY-----";
+        let mask = Mask::new([long.clone(), "pa ss/word".into(), lines.into()]);
+        let encoded = base64::Engine::encode(
+            &base64::engine::general_purpose::STANDARD,
+            "k3y-".repeat(20),
+        );
+        for (text, expected) in [
+            (&long[..4000], "***"),
+            (&format!("a {long} {}", &long[..999]), "a *** ***"),
+            ("a pa%20ss", "a ***"),
+            ("a MIIEvQ", "a ***"),
+            (&encoded[..20], "***"),
+            ("a pa", "a pa"),
+        ] {
+            assert_eq!(mask.apply_to_beginning(text), expected);
         }
     }
 

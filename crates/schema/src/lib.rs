@@ -74,6 +74,11 @@ impl Schema {
         Check::new(self, STEP_LIMIT, 0).verdict(value)
     }
 
+    /// Whether a value matches, where that can be found out in this number of steps.
+    pub fn matches_within(&self, value: &Value, steps: usize) -> bool {
+        Check::new(self, steps, 0).verdict(value) == Verdict::Valid
+    }
+
     /// Mismatches of a value, `limit` at most; fewer, or none, where finding them would cost too much.
     pub fn mismatches<'a>(&'a self, value: &'a Value, limit: usize) -> Vec<Mismatch<'a>> {
         Check::new(self, EXPLAINED_STEP_LIMIT, limit).mismatches(value)

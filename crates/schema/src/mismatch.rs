@@ -66,8 +66,13 @@ pub enum Kind<'a> {
     MinProperties(usize),
     /// An object of more properties.
     MaxProperties(usize),
-    /// An object without a property that it has to have.
-    Required(&'a str),
+    /// An object without a property that it has to have; `known` are those the schema names beside it.
+    Required {
+        /// Name of the missing one.
+        name: &'a str,
+        /// Names of the schema.
+        known: &'a [String],
+    },
     /// An object with properties that nothing allows; `known` are those the schema names beside them.
     UnknownProperties {
         /// Names that must not be there.
@@ -128,7 +133,21 @@ impl JsonType {
             .unwrap_or_default()
     }
 
-    pub(crate) fn has(self, value: &Value) -> bool {
+    /// The narrowest type of a value.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(_) => Self::Boolean,
+            Value::Number(number) if number::is_integer(number) => Self::Integer,
+            Value::Number(_) => Self::Number,
+            Value::String(_) => Self::String,
+            Value::Array(_) => Self::Array,
+            Value::Object(_) => Self::Object,
+        }
+    }
+
+    /// Whether a value is of this type.
+    pub fn has(self, value: &Value) -> bool {
         match self {
             Self::Null => value.is_null(),
             Self::Boolean => value.is_boolean(),
@@ -196,7 +215,7 @@ impl Kind<'_> {
             Self::UnevaluatedItems => "no further items".to_owned(),
             Self::MinProperties(limit) => format!("at least {limit} properties"),
             Self::MaxProperties(limit) => format!("at most {limit} properties"),
-            Self::Required(name) => {
+            Self::Required { name, .. } => {
                 return Wording::Wrong(format!("missing required property {}", quoted(name)));
             }
             Self::UnknownProperties { unknown, .. } => {
@@ -239,7 +258,7 @@ fn no_alternative(alternatives: &[Vec<Mismatch<'_>>], path: &str) -> String {
 
 /// Text that says what an alternative asks for, by the first thing that it misses.
 fn alternative(mismatch: &Mismatch<'_>, path: &str) -> String {
-    if let Kind::Required(name) = mismatch.kind {
+    if let Kind::Required { name, .. } = mismatch.kind {
         return format!("an object with property {}", quoted(name));
     }
     let (Wording::Expected(text) | Wording::Wrong(text)) = mismatch.kind.wording(&mismatch.path);

@@ -121,6 +121,7 @@ fn status_of(code: Code) -> StatusCode {
         | Code::ToolDisabled
         | Code::ToolRemoved
         | Code::ServerQuarantined
+        | Code::InvalidConfiguration
         | Code::NameTaken => StatusCode::CONFLICT,
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::UpstreamUnavailable | Code::UpstreamError => StatusCode::BAD_GATEWAY,

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::{Extension, Router};
 
 use crate::access::{self, Reach};
 use crate::app::App;
+use crate::rest::index::{ListedRoute, RouteTable};
 use crate::{respond, rest};
 
 /// Entrance to the app for callers that come from one side.
@@ -32,13 +33,6 @@ impl Entrance {
 pub(crate) struct Route {
     /// Whether agents with a token may use it; administrators may use all.
     is_for_tokens: bool,
-    #[cfg_attr(
-        not(all(test, feature = "openapi")),
-        expect(
-            dead_code,
-            reason = "the handler knows; this is for the tests of the description"
-        )
-    )]
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     handler: MethodRouter<Arc<App>>,
@@ -68,6 +62,7 @@ pub(crate) fn rest() -> Vec<Route> {
         ..read(path, handler)
     };
     vec![
+        for_tokens(read("/", get(rest::index::list))),
         for_tokens(read("/activity", get(rest::activity::list))),
         for_tokens(read("/activity/summary", get(rest::activity::summary))),
         for_tokens(read("/activity/export", get(rest::activity::export))),
@@ -76,6 +71,25 @@ pub(crate) fn rest() -> Vec<Route> {
         for_tokens(read("/events", get(rest::events::events))),
         read("/openapi.json", get(rest::openapi::document)),
         for_tokens(read("/servers", get(rest::servers::list))),
+        sent("post", "/servers", post(rest::servers::add)),
+        read("/servers/{server}", get(rest::servers::show)),
+        sent("patch", "/servers/{server}", patch(rest::servers::merge)),
+        sent("delete", "/servers/{server}", delete(rest::servers::remove)),
+        sent(
+            "post",
+            "/servers/{server}/enable",
+            post(rest::servers::enable),
+        ),
+        sent(
+            "post",
+            "/servers/{server}/disable",
+            post(rest::servers::disable),
+        ),
+        sent(
+            "post",
+            "/servers/{server}/restart",
+            post(rest::servers::restart),
+        ),
         read(
             "/servers/{server}/contract",
             get(rest::servers::show_contract),
@@ -114,6 +128,12 @@ pub(crate) fn router(app: &Arc<App>, reach: Reach) -> Router {
         routes.into_iter().fold(Router::new(), add)
     };
     let side = (Arc::clone(app), reach);
+    let listed = rest().into_iter().map(|route| ListedRoute {
+        method: route.method,
+        path: route.path,
+        is_for_tokens: route.is_for_tokens,
+    });
+    let table = Extension(Arc::new(RouteTable(listed.collect())));
     let (for_tokens, administration) = rest().into_iter().partition(|route| route.is_for_tokens);
     let admit = axum::middleware::from_fn_with_state(side.clone(), access::administration);
     let administration = routed(administration).layer(admit);
@@ -125,7 +145,7 @@ pub(crate) fn router(app: &Arc<App>, reach: Reach) -> Router {
     let admit = axum::middleware::from_fn_with_state(side, access::metrics);
     let metrics = routed(metrics).layer(admit);
     Router::new()
-        .nest("/api/v1", administration.merge(for_tokens))
+        .nest("/api/v1", administration.merge(for_tokens).layer(table))
         .merge(health.merge(metrics))
         .fallback(respond::not_found)
         .method_not_allowed_fallback(respond::method_not_allowed)

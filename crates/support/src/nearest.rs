@@ -32,6 +32,16 @@ pub fn likeness(one: &str, other: &str) -> f64 {
     strsim::jaro_winkler(start_of(one), start_of(other))
 }
 
+/// Share of two names that is the same in the same order, from 0 to 1; two letters that change places count as one.
+pub fn same_letters(one: &str, other: &str) -> f64 {
+    let (one, other) = (start_of(one), start_of(other));
+    let longer = one.chars().count().max(other.chars().count()).max(1);
+    let changes = strsim::osa_distance(one, other);
+    #[expect(clippy::cast_precision_loss, reason = "names are short")]
+    let share = changes as f64 / longer as f64;
+    1.0 - share
+}
+
 /// Keyword that was most likely meant: few letters differ, or the word begins like it, as `arguments` does like `args`.
 ///
 /// For small fixed sets such as the keys of a file, where a wrong guess is worse than none.
@@ -95,6 +105,23 @@ mod tests {
         assert_eq!(nearest(names, 0.6, 3), ["a", "b", "c"]);
         assert_eq!(nearest(names, 0.6, 9), ["a", "b", "c", "d"]);
         assert!(nearest(names, 1.1, 9).is_empty());
+    }
+
+    #[test]
+    fn names_share_letters_in_their_order() {
+        for (one, other, share) in [
+            ("log", "log", 1.0),
+            ("", "", 1.0),
+            ("read_log", "read_lgo", 0.875),
+            ("abcd", "", 0.0),
+            ("abcd", "abxy", 0.5),
+        ] {
+            assert!(
+                (same_letters(one, other) - share).abs() < f64::EPSILON,
+                "{one}"
+            );
+        }
+        assert!(same_letters("write_log", "read_log") < 0.6);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use mcpproxy_redact::Mask;
 use mcpproxy_wire::{RpcError, RpcResult};
 use tokio::time::{Instant, timeout_at};
 
+use crate::StartAttempt;
+
 /// Response of a server to a request.
 pub(crate) type UpstreamResponse = Result<RpcResult, CallError>;
 
@@ -27,6 +29,14 @@ pub enum CallError {
         after: Duration,
         /// Whether the call may have taken effect.
         sent: bool,
+    },
+    /// Deadline passed while the server was still starting; nothing was sent.
+    #[error("still starting, attempt {}", start.attempt)]
+    StillStarting {
+        /// Time that was waited.
+        after: Duration,
+        /// Attempt that was under way.
+        start: Box<StartAttempt>,
     },
     /// Connection lost before the response came.
     #[error("{reason}")]
@@ -85,7 +95,7 @@ impl CallError {
     /// Whether the call may have taken effect at the server.
     pub fn may_have_taken_effect(&self) -> bool {
         match self {
-            Self::Unavailable { .. } => false,
+            Self::Unavailable { .. } | Self::StillStarting { .. } => false,
             Self::Timeout { sent, .. } | Self::Disconnected { sent, .. } => *sent,
             Self::Rpc(_) | Self::Malformed { .. } => true,
         }

@@ -84,6 +84,7 @@ impl FuzzedConnection {
             mask: Mask::default(),
             incoming: self.incoming.clone(),
             pending: Arc::clone(&self.pending),
+            log: None,
         };
         let reading = async {
             let lines = OutputLines::new(output, limit);

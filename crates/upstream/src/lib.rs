@@ -34,11 +34,13 @@ pub use lifecycle::call_slots::CallSlot;
 pub use lifecycle::change_counters::ChangeMark;
 pub use mcpproxy_policy::Permit;
 pub use offerings::subscriptions::{Subscription, SubscriptionEnded};
-pub use process::guard;
+pub use process::{guard, log_files};
 pub use read_request::ReadRequest;
 pub use runtime::{Observer, Runtime};
-pub use spec::{BuiltIn, HttpSpec, ProtocolSetting, Spec, StdioSpec, TransportSpec};
-pub use state::UpstreamState;
+pub use spec::{
+    AllVariables, BuiltIn, HttpSpec, InheritEnv, ProtocolSetting, Spec, StdioSpec, TransportSpec,
+};
+pub use state::{StartAttempt, StartWait, UpstreamState};
 pub use upstream::Upstream;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -64,10 +64,38 @@ pub struct StdioSpec {
     pub command: String,
     /// Arguments of the program.
     pub args: Vec<String>,
-    /// Variables it gets besides the harmless ones of the gateway; the values may be secrets.
+    /// Variables it gets besides those it inherits; the values may be secrets.
     pub env: Vec<(String, String)>,
-    /// Folder in which it runs; that of the gateway if absent.
+    /// Variables it inherits of the gateway besides the harmless ones.
+    pub inherit_env: InheritEnv,
+    /// Folder in which it runs.
     pub working_dir: Option<PathBuf>,
+    /// Folder of the configuration, in which it runs if no other is given; that of the gateway if it does not exist.
+    pub config_dir: Option<PathBuf>,
+}
+
+/// Variables of the gateway that a server inherits besides the usual ones.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum InheritEnv {
+    /// Those of these names.
+    Named(Vec<String>),
+    /// All but the gateway's own.
+    All(AllVariables),
+}
+
+/// Word for all variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AllVariables {
+    /// All of them.
+    All,
+}
+
+impl Default for InheritEnv {
+    fn default() -> Self {
+        Self::Named(Vec::new())
+    }
 }
 
 /// Server spoken to over Streamable HTTP.

@@ -7,7 +7,7 @@ use mcpproxy_policy::Caller;
 use mcpproxy_wire::ListedKind;
 use mcpproxy_wire::rpc::{METHOD_NOT_FOUND, RpcError};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::lifecycle::call_slots::CallSlot;
 use crate::lifecycle::change_counters::ChangeMark;
@@ -16,7 +16,8 @@ use crate::lifecycle::readiness::{Need, Readiness};
 use crate::lifecycle::shared::SharedUpstream;
 use crate::lifecycle::task;
 use crate::offerings::subscriptions::Subscription;
-use crate::process::stderr::StderrTail;
+use crate::process::server_log::ServerLog;
+use crate::spec::TransportSpec;
 use crate::{CallError, Runtime, Spec, UpstreamState};
 
 /// Handle to one upstream. Cloning is cheap; dropping the last one stops the server.
@@ -34,17 +35,23 @@ impl Upstream {
     ///
     /// Must be called within a tokio runtime.
     pub fn start(spec: Spec, runtime: &Runtime) -> Self {
+        let is_program = matches!(spec.transport, TransportSpec::Stdio(_));
+        let data_dir = runtime.data_dir.as_deref().filter(|_| is_program);
         let shared = Arc::new(SharedUpstream {
             readiness: Arc::new(Readiness::new()),
-            tail: Arc::new(StderrTail::new(spec.mask.clone())),
+            tail: Mutex::default(),
+            log: data_dir
+                .and_then(|folder| ServerLog::start(folder, &spec.name, spec.mask.clone())),
             mask: spec.mask.clone(),
             slots: FairSlots::new(spec.max_concurrent),
             last_used: Mutex::new(Instant::now()),
             runtime: runtime.clone(),
             spec,
         });
+        // Servers start in the order of the configuration, whichever task comes first.
+        let queued = is_program.then(|| runtime.start_slots.enter());
         let (stop, stopping) = watch::channel(None);
-        tokio::spawn(task::run(Arc::clone(&shared), stopping));
+        tokio::spawn(task::run(Arc::clone(&shared), queued, stopping));
         Self(Arc::new(UpstreamHandle { shared, stop }))
     }
 
@@ -59,9 +66,15 @@ impl Upstream {
         self.0.shared.readiness.read().state.clone()
     }
 
-    /// Last lines that the server wrote to its standard error, secrets hidden.
-    pub fn stderr_tail(&self) -> Vec<String> {
-        self.0.shared.tail.lines()
+    /// Waits until the server is starting no more: it is ready, has failed, or was stopped. Where it waits for its turn to
+    /// start, it goes first, as one that is called does.
+    pub async fn started(&self, deadline: impl Into<Instant>) {
+        let _ = timeout_at(deadline.into(), self.0.shared.readiness.started()).await;
+    }
+
+    /// Last lines that the newest process of the server wrote to its standard error, at most so many, secrets hidden.
+    pub fn stderr_tail(&self, most: usize) -> Vec<String> {
+        self.0.shared.last_lines(most)
     }
 
     /// Name in the configuration.

@@ -17,7 +17,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use self::fields::Fields;
-pub use self::number::InexactNumber;
+pub use self::number::{InexactNumber, first_inexact};
 pub(crate) use self::object::check_keys;
 pub use self::object::{JsonObject, ObjectError, parse_strict};
 pub use self::splice::{Members, with_member, with_set_member};

@@ -50,6 +50,14 @@ async fn changes_of_servers_are_on_record() {
             json!({ "one": changed, "two": two.entry_with(&json!({ "tools": { "look": { "enabled": false } } })) }),
             vec!["two tools configured"],
         ),
+        (
+            json!({ "one": changed, "two": two.entry_with(&json!({ "check_arguments": "strict" })) }),
+            vec!["two tools configured"],
+        ),
+        (
+            json!({ "one": changed, "two": two.entry_with(&json!({ "check_arguments": "strict", "coerce": false })) }),
+            vec!["two tools configured"],
+        ),
         (json!({ "one": changed }), vec!["two removed"]),
         (
             json!({ "one": changed, "gone": gone }),
@@ -74,7 +82,7 @@ async fn changes_of_servers_are_on_record() {
     assert_eq!(failed["error"]["code"], "UPSTREAM_UNAVAILABLE", "{failed}");
     let reloads = product.get("/activity?type=config_change&limit=1000").await;
     let reloads = reloads["activities"].as_array().unwrap();
-    assert_eq!(reloads.len(), 9);
+    assert_eq!(reloads.len(), 11);
     assert!(
         reloads
             .iter()

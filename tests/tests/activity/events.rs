@@ -101,6 +101,52 @@ async fn changes_of_tools_have_events_of_their_own() {
     );
 }
 
+#[tokio::test]
+async fn each_change_of_a_managed_server_has_an_event() {
+    let tool = r#"{"name":"look","inputSchema":{"type":"object"}}"#;
+    let fixture = Fixture::new(PROGRAMS).tools(&[tool]);
+    let mut entry = fixture.entry();
+    entry["name"] = json!("new");
+    let product = Product::start(PROGRAMS, &json!({})).await;
+    let mut events = Events::open(&product, "/events?server=new", &[]).await;
+    for (method, path, body, expected) in [
+        (Method::POST, "/servers", entry.to_string(), "added"),
+        (
+            Method::PATCH,
+            "/servers/new",
+            r#"{ "timeout": "45s" }"#.to_owned(),
+            "changed",
+        ),
+        (
+            Method::POST,
+            "/servers/new/disable",
+            String::new(),
+            "disabled",
+        ),
+        (
+            Method::POST,
+            "/servers/new/enable",
+            String::new(),
+            "enabled",
+        ),
+        (
+            Method::POST,
+            "/servers/new/restart",
+            String::new(),
+            "restarted",
+        ),
+        (Method::DELETE, "/servers/new", String::new(), "removed"),
+    ] {
+        let answer = product.ask(method, path, body).await;
+        assert!(answer.status.is_success(), "{path}: {}", answer.body);
+        let mut event = events.named("server").await;
+        while event.data["metadata"]["event"] != expected {
+            event = events.named("server").await;
+        }
+        assert_eq!(event.data["server_name"], "new", "{event:?}");
+    }
+}
+
 /// A stream of events.
 struct Events {
     response: Response<Incoming>,

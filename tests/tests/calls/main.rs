@@ -4,6 +4,7 @@ mod agent_hints;
 mod annotations_at_call_time;
 mod arguments;
 mod bytes_unchanged;
+mod coercion;
 mod decisions_everywhere;
 mod operator_overrides;
 mod warnings;

@@ -1,6 +1,6 @@
 //! The command line: exit codes, formats, and ways to give arguments.
 
-use mcpproxy_tests::{Fixture, Home, Product, eventually};
+use mcpproxy_tests::{Client, Fixture, Home, Product, eventually};
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
@@ -93,6 +93,131 @@ async fn errors_are_shown_in_the_format_that_was_asked_for() {
         (status.code, &status.error()["retryable"]),
         (3, &json!(true))
     );
+}
+
+#[tokio::test]
+async fn a_command_line_that_cannot_be_read_is_an_error_object_where_a_program_asked() {
+    let home = Home::new(PROGRAMS, &json!({ "mcpServers": {} }));
+    for (typed, told) in [
+        ("status --colour", "unexpected argument '--colour' found"),
+        ("nonsense", "unrecognized subcommand 'nonsense'"),
+        ("upstream nonsense", "unrecognized subcommand 'nonsense'"),
+        ("call", "a command or an argument is missing"),
+        ("call tool-read", "<SERVER:TOOL>"),
+        ("activity show", "<ID>"),
+        (
+            "serve --listen",
+            "a value is required for '--listen <ADDRESS>'",
+        ),
+        (
+            "upstream logs a -n many",
+            "invalid value 'many' for '--lines",
+        ),
+        (
+            "call tool-read a:b --sensitivity secret",
+            "invalid value 'secret'",
+        ),
+        ("call tool-read a:b --tool-name c:d", "cannot be used with"),
+        (
+            "status --config a --config b",
+            "cannot be used multiple times",
+        ),
+        ("status more", "unexpected argument 'more' found"),
+    ] {
+        let typed: Vec<&str> = typed.split(' ').collect();
+        for format in [&["-o", "json"][..], &["--output=json"]] {
+            let before = home.run(&[format, &typed].concat()).await;
+            // A flag that has no value would take the format for it, so it stands in front only.
+            let is_open = typed
+                .last()
+                .is_some_and(|word| word.starts_with("--listen"));
+            let behind = if is_open {
+                before.stderr.clone()
+            } else {
+                home.run(&[&typed, format].concat()).await.stderr
+            };
+            for stderr in [before.stderr.clone(), behind] {
+                let answer: Value = serde_json::from_str(&stderr)
+                    .unwrap_or_else(|error| panic!("{typed:?}: {error}: {stderr}"));
+                let error = &answer["error"];
+                assert_eq!(error["code"], "INVALID_USAGE", "{typed:?}: {error}");
+                assert_eq!(error["category"], "validation", "{typed:?}: {error}");
+                let message = error["message"].as_str().unwrap_or_default();
+                assert!(message.contains(told), "{typed:?}: {message}");
+                assert!(
+                    !message.contains('\n') && !message.contains("Usage:"),
+                    "{message}"
+                );
+            }
+            assert_eq!((before.code, &*before.stdout), (2, ""), "{before:?}");
+        }
+        let yaml = home.run(&[&["-o", "yaml"], &typed[..]].concat()).await;
+        assert!(yaml.stderr.starts_with("error:\n"), "{yaml:?}");
+        assert!(yaml.stderr.contains("code: INVALID_USAGE"), "{yaml:?}");
+        assert_eq!((yaml.code, &*yaml.stdout), (2, ""), "{yaml:?}");
+        let text = home.run(&typed).await;
+        assert_eq!((text.code, &*text.stdout), (2, ""), "{text:?}");
+        assert!(text.stderr.contains("--help"), "{text:?}");
+    }
+    let words = ["upstream", "add", "a", "-o", "json"];
+    let ours = home.run(&words).await;
+    assert_eq!(
+        (ours.code, &ours.error()["code"], &*ours.stdout),
+        (2, &json!("INVALID_USAGE"), "")
+    );
+    for asked in ["--help", "--version"] {
+        let plain = home.run(&[asked]).await;
+        let formatted = home.run(&["-o", "json", asked]).await;
+        assert_eq!((plain.code, &*plain.stderr), (0, ""), "{plain:?}");
+        assert!(plain.stdout.contains("mcpproxy"), "{plain:?}");
+        assert_eq!(formatted.stdout, plain.stdout);
+        assert_eq!((formatted.code, &*formatted.stderr), (0, ""));
+    }
+}
+
+#[tokio::test]
+async fn config_check_says_whether_there_is_a_file() {
+    let home = Home::new(PROGRAMS, &json!({ "mcpServers": {} }));
+    let check = ["config", "check", "-o", "json"];
+    let file = home.config_file();
+    let shown = home.run(&check[..2]).await;
+    let valid = format!("{} is valid, 0 servers\n", file.display());
+    assert_eq!((shown.code, shown.stdout), (0, valid));
+    assert_eq!(home.run(&check).await.json()["file_exists"], true);
+    std::fs::remove_file(&file).unwrap();
+    let shown = home.run(&check[..2]).await;
+    let none = format!(
+        "There is no {}: the defaults hold, 0 servers\n",
+        file.display()
+    );
+    assert_eq!((shown.code, shown.stdout), (0, none));
+    let report = home.run(&check).await.json();
+    assert_eq!(
+        (&report["file_exists"], &report["servers"]),
+        (&json!(false), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn people_see_a_command_as_it_is_written_and_agents_see_no_path() {
+    let config = json!({ "mcpServers": { "broken": { "command": "~/bin/nothing" } } });
+    let product = Product::start(PROGRAMS, &config).await;
+    let reason = "command '~/bin/nothing' was not found: `~` is not expanded, write the path or ${HOME} in its place";
+    eventually("the server failed", async || {
+        let status = product.run(&["status"]).await.stdout;
+        status.contains(reason).then_some(())
+    })
+    .await;
+    let client = product.connect().await;
+    let intent = json!({ "operation_type": "read" });
+    let asked = json!({ "name": "broken:look", "intent": intent });
+    let told = client.call("call_tool_read", &asked).await.to_string();
+    assert!(told.contains("UPSTREAM_UNAVAILABLE"), "{told}");
+    assert!(!told.contains("bin/nothing"), "{told}");
+    // Such a command is looked for once a minute.
+    let log = product.log();
+    assert!(log.contains(reason) && log.contains("retry_in=1m"), "{log}");
+    assert!(!log.contains("Some("), "{log}");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod session_requests;
 mod sessions;
 mod stateless;
 mod stateless_stdio;
+mod stdio_restart;
 mod token_matrix;
 mod tokens;
 mod withheld;

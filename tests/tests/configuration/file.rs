@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
+use std::process::Stdio;
 
 use mcpproxy_tests::{Home, Product, Ran};
 use serde_json::json;
@@ -99,17 +100,20 @@ async fn state_is_for_its_owner_only() {
 }
 
 #[tokio::test]
-async fn a_data_directory_that_is_missing_is_made_for_its_owner_only() {
+async fn the_usual_data_directory_is_made_for_its_owner_only() {
     for config in [
         json!({}),
         json!({ "api_key": "a-configured-key-of-some-length" }),
     ] {
         let home = Home::new(PROGRAMS, &config);
-        let file = home.folder().join("elsewhere.json");
-        std::fs::rename(home.config_file(), &file).unwrap();
-        std::fs::remove_dir(home.data_dir()).unwrap();
-        let product = Product::start_in(home, &["--config", file.to_str().unwrap()]).await;
-        assert_eq!(mode(&product.home.data_dir()), 0o700, "{config}");
+        let file = home.config_file();
+        let usual = home.folder().join(".mcpproxy");
+        let mut bare = home.bare_command();
+        bare.args(["serve", "-o", "json", "--listen", "127.0.0.1:0", "--config"]);
+        bare.arg(&file).stdout(Stdio::piped());
+        let _product = Product::start_with(home, &[], |command| *command = bare).await;
+        assert_eq!(mode(&usual), 0o700, "{config}");
+        assert_eq!(mode(&usual.join("mcpproxy.sock")), 0o600, "{config}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Settings: the file, following it, and the tools that look at it.
 
 mod admin_tools;
+mod client_entries;
 mod file;
 mod plain_http;
 mod protection;

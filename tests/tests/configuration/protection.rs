@@ -98,10 +98,6 @@ async fn config_check_called_files_valid_that_serve_refuses() {
             json!({ "listen": "0.0.0.0:0", "allow_plain_http": true, "api_key": "a-key-of-23-characters-" }),
             "fewer than 24 characters",
         ),
-        (
-            json!({ "mcpServers": { "MCPPROXY": { "command": "true" } } }),
-            "'MCPPROXY' is taken by the tools of the gateway itself",
-        ),
     ] {
         let home = Home::new(PROGRAMS, &config);
         for arguments in [&["serve"][..], &["config", "check"]] {

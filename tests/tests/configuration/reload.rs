@@ -124,8 +124,8 @@ async fn a_bad_change_keeps_what_runs_and_says_why_until_the_next_good_one() {
         ("{ \"mcpServers\": ", "mcp_config.json:1:"),
         ("{\n \"mcpServerz\": {} }", "mcp_config.json:2:2"),
         (
-            "{ \"mcpServers\": { \"first\": { \"command\": 7 } } }",
-            "command",
+            "{ \"mcpServers\": 7 }",
+            "an object with a key for each server",
         ),
     ] {
         product.home.write_config_text(text);
@@ -169,6 +169,47 @@ async fn commands_reach_the_running_gateway_while_the_file_on_disk_is_bad() {
         (0, "look {}\n"),
         "{call:?}"
     );
+}
+
+#[tokio::test]
+async fn a_reload_tells_the_log_only_of_warnings_that_are_new() {
+    let entry = |value: &str| json!({ "command": "sh", "enabled": false, "autoApprove": [value] });
+    let warning = "'autoApprove'";
+    let servers = json!({ "one": entry("a"), "two": entry("b") });
+    let product = start(&servers).await;
+    let told = || product.log().matches(warning).count();
+    assert_eq!(told(), 2, "{}", product.log());
+
+    // Whatever stands in front of them, they are the same.
+    let mut changed = json!({ "discovery": { "limit": 7 } });
+    changed["mcpServers"] = servers;
+    let text = serde_json::to_string_pretty(&changed).unwrap();
+    product.home.write_config_text(&text);
+    reloaded(&product, 1).await;
+    assert_eq!(told(), 2, "{}", product.log());
+
+    changed["mcpServers"]["a new one"] = entry("c");
+    product.home.write_config(&changed);
+    reloaded(&product, 2).await;
+    assert_eq!(told(), 3, "{}", product.log());
+
+    // Of one that was gone meanwhile it is told again.
+    changed["mcpServers"]["one"] = json!({ "command": "sh", "enabled": false });
+    product.home.write_config(&changed);
+    reloaded(&product, 3).await;
+    changed["mcpServers"]["one"] = entry("a");
+    product.home.write_config(&changed);
+    reloaded(&product, 4).await;
+    assert_eq!(told(), 4, "{}", product.log());
+}
+
+/// Waits until the log says so many times that the configuration was taken anew.
+async fn reloaded(product: &Product, times: usize) {
+    eventually("the configuration is taken anew", async || {
+        let log = product.log();
+        (log.matches("configuration reloaded").count() == times).then_some(())
+    })
+    .await;
 }
 
 /// Why the file on disk is not in force; empty if it is.

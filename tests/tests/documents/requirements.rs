@@ -63,6 +63,7 @@ fn every_requirement_is_listed_once() {
     expected.extend((1..=8).map(|number| format!("MA-{number:02}")));
     expected.extend((1..=42).map(|number| format!("TC-{number:02}")));
     expected.extend((1..=18).map(|number| format!("RV-{number:02}")));
+    expected.extend((1..=4).map(|number| format!("AR-{number:02}")));
     let rows = rows();
     for id in &expected {
         assert!(

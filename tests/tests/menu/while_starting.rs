@@ -79,7 +79,7 @@ async fn servers_that_are_still_starting_are_named_with_a_search() {
         .run(&["tools", "search", "zebra", "-o", "table"])
         .await;
     let said = "Still starting, so not searched yet: slow";
-    assert!(shown.stdout.contains(said), "{shown:?}");
+    assert!(shown.stderr.contains(said), "{shown:?}");
     let elsewhere = json!({ "query": "zebra", "server": "box" });
     let nothing = client.call("retrieve_tools", &elsewhere).await;
     assert!(

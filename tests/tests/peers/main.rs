@@ -6,6 +6,7 @@ mod comparison;
 mod contract_by_hand;
 mod direct_endpoints;
 mod everything_server;
+mod installing;
 mod prompts_resources;
 mod protocols;
 mod reference_servers;
@@ -27,6 +28,7 @@ fn main() {
         contract_by_hand::trials(),
         direct_endpoints::trials(),
         everything_server::trials(),
+        installing::trials(),
         prompts_resources::trials(),
         protocols::trials(),
         reference_servers::trials(),

@@ -123,7 +123,13 @@ fn trouble(
             "ask the gateway that runs as `mcpproxy serve`",
         )),
         State::Starting => Some((
-            "it is starting".to_owned(),
+            match &server.last_error {
+                Some(last) => {
+                    let last = without_host_files(last);
+                    format!("it is starting; its last failure: {last}")
+                }
+                None => "it is starting".to_owned(),
+            },
             "call again in a moment; calls to it wait until it is ready",
         )),
         State::Ready | State::Idle if answered >= ENOUGH_CALLS && error_rate >= HIGH_ERROR_RATE => {

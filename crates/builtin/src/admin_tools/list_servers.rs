@@ -54,7 +54,7 @@ pub(crate) struct ListedServer {
     state: State,
     /// How many tools it has.
     tools: u64,
-    /// Why it is not ready.
+    /// Why it is not ready, or why it failed or was lost last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -137,7 +137,8 @@ fn listed(server: &ServerStatus) -> ListedServer {
 
 /// Reason why a server is not ready, as far as everybody may know.
 pub(super) fn reason(server: &ServerStatus) -> Option<String> {
-    let why = server.reason.as_deref().map(without_host_files);
+    let why = server.reason.as_deref().or(server.last_error.as_deref());
+    let why = why.map(without_host_files);
     why.map(str::to_owned)
 }
 

@@ -5,7 +5,7 @@ use mcpproxy_support::nearest::{likeness, nearest};
 use mcpproxy_support::one_line::one_line;
 use serde_json::Value;
 
-use super::Violation;
+use super::{VIOLATION_LIMIT, Violation};
 
 /// The longest reason for the log.
 const REASON_LIMIT: usize = 300;
@@ -31,10 +31,11 @@ pub(super) fn violations(mismatch: &Mismatch<'_>) -> Vec<Violation> {
         Kind::UnknownProperties { unknown, known } => {
             let each = unknown
                 .iter()
+                .take(VIOLATION_LIMIT)
                 .map(|name| unknown_property(path, name, known));
             return each.collect();
         }
-        Kind::Required(_) => mismatch.expected(),
+        Kind::Required { name, known } => missing_property(mismatch, name, known),
         _ => found(mismatch),
     };
     vec![Violation {
@@ -44,15 +45,25 @@ pub(super) fn violations(mismatch: &Mismatch<'_>) -> Vec<Violation> {
     }]
 }
 
+/// Message about a property that is missing. Few schemas forbid names that they do not list, so a misspelt one is found
+/// by what is missing.
+fn missing_property(mismatch: &Mismatch<'_>, name: &str, known: &[String]) -> String {
+    let message = mismatch.expected();
+    let given = mismatch.value.as_object().into_iter().flatten();
+    let unlisted = given.map(|(name, _)| name).take(COMPARED);
+    let unlisted = unlisted.filter(|name| !known.contains(name));
+    match nearest_of(name, unlisted) {
+        Some(near) => format!("{message}, did you mean it by {}?", quoted(near)),
+        None => message,
+    }
+}
+
 fn found(mismatch: &Mismatch<'_>) -> String {
     format!("{}, found {}", mismatch.expected(), shown(mismatch.value))
 }
 
 fn unknown_property(path: &str, name: &str, known: &[String]) -> Violation {
-    let quoted = |name: &str| shown(&Value::from(name));
-    let known = known.iter().take(COMPARED);
-    let known = known.map(|known| (likeness(name, known), known));
-    let near = nearest(known, ALIKE, 1).pop();
+    let near = nearest_of(name, known);
     let message = match near {
         Some(near) => format!(
             "unknown property {}, did you mean {}?",
@@ -66,6 +77,16 @@ fn unknown_property(path: &str, name: &str, known: &[String]) -> Violation {
         message,
         is_strange: near.is_none(),
     }
+}
+
+fn quoted(name: &str) -> String {
+    shown(&Value::from(name))
+}
+
+/// Name that is nearest to another and near enough to be meant.
+fn nearest_of<'a>(name: &str, names: impl IntoIterator<Item = &'a String>) -> Option<&'a String> {
+    let names = names.into_iter().take(COMPARED);
+    nearest(names.map(|one| (likeness(name, one), one)), ALIKE, 1).pop()
 }
 
 /// Violations of the one alternative that takes a value of this type, if all others fail at the type itself.

@@ -83,6 +83,35 @@ fn an_unknown_name_is_told_with_the_one_that_was_meant_at_any_depth() {
 }
 
 #[test]
+fn a_missing_name_is_told_with_the_unlisted_one_that_was_likely_meant_by_it() {
+    let schema = json!({"required": ["path", "paths"],
+        "properties": {"path": {}, "paths": {}, "depth": {}}});
+    check(
+        &schema,
+        &json!({"pth": "x", "paths": []}),
+        &[r#": missing required property "path", did you mean it by "pth"?"#],
+    );
+    // A listed one is meant as it is, and what is far is not meant at all.
+    check(
+        &schema,
+        &json!({"paths": [], "zzz": 1}),
+        &[r#": missing required property "path""#],
+    );
+}
+
+#[test]
+fn a_million_unknown_names_are_not_all_compared() {
+    let schema = json!({"additionalProperties": false, "properties": {"path": {}}});
+    let many = (0..1_000_000).map(|number| (format!("path{number}"), Value::Null));
+    let violations = compiled(&schema).check(Some(&many.collect())).unwrap_err();
+    assert_eq!(violations.len(), VIOLATION_LIMIT);
+    assert_eq!(
+        violations[0].message,
+        r#"unknown property "path0", did you mean "path"?"#
+    );
+}
+
+#[test]
 fn missing_arguments_are_an_empty_object_and_others_must_be_one() {
     let strict = compiled(&json!({"required": ["a"]}));
     assert_eq!(strict.check(None).unwrap_err().len(), 1);

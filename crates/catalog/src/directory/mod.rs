@@ -221,9 +221,14 @@ impl Directory {
     pub fn nearest_tools(&self, scope: &Scope, name: &str, rights: &Rights) -> Vec<String> {
         let wanted = match scope {
             Scope::All => name.replacen("__", ":", 1),
-            Scope::Server(server) => format!("{server}:{name}"),
+            Scope::Server(server) => {
+                // The name of another endpoint, with the server in front, means the same tool.
+                let rest = name.strip_prefix(&**server);
+                let own = rest.and_then(|rest| rest.strip_prefix("__").or(rest.strip_prefix(':')));
+                format!("{server}:{}", own.unwrap_or(name))
+            }
         };
-        let near = self.snapshot.nearest_tools(&wanted, rights);
+        let near = self.snapshot.nearest_tools(&wanted, rights, |_| true);
         let near = near.iter().filter_map(|name| {
             let (server, tool) = name.split_once(':')?;
             let entry = self.snapshot.find(server, tool)?;

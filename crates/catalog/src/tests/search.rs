@@ -487,7 +487,7 @@ fn wrong_names_get_the_nearest_ones() {
     let snapshot = catalog.snapshot();
     let first = |name: &str| {
         snapshot
-            .nearest_tools(name, &Rights::Administrator)
+            .nearest_tools(name, &Rights::Administrator, |_| true)
             .into_iter()
             .next()
     };
@@ -495,11 +495,13 @@ fn wrong_names_get_the_nearest_ones() {
     assert_eq!(first("hub:list_issues").unwrap(), "github:list_issues");
     assert_eq!(first("gitlab:issue-create").unwrap(), "gitlab:create_issue");
     assert_eq!(first("delete_repo").unwrap(), "github:delete_repo");
+    // A tool of another server does something else, and what is far from all names is none of them.
+    assert_eq!(first("gitlab:delete_repo"), None);
     assert_eq!(first("日本語"), None);
     assert_eq!(first(""), None);
     assert!(
         snapshot
-            .nearest_tools("github:create", &Rights::Administrator)
+            .nearest_tools("github:create", &Rights::Administrator, |_| true)
             .len()
             <= 3
     );
@@ -522,7 +524,7 @@ proptest! {
         let snapshot = catalog(servers).snapshot();
         names(&snapshot, &SearchQuery::new(&text, limit));
         names(&snapshot, &SearchQuery::new(&format!("{server}:{text}"), limit));
-        prop_assert!(snapshot.nearest_tools(&text, &Rights::Administrator).len() <= 3);
+        prop_assert!(snapshot.nearest_tools(&text, &Rights::Administrator, |_| true).len() <= 3);
         prop_assert!(snapshot.nearest_servers(&text, &Rights::Administrator).len() <= 3);
     }
 }

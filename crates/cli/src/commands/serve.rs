@@ -1,26 +1,24 @@
 //! `mcpproxy serve`
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcpproxy_gateway::settings::{self, Settings, Sources};
 use mcpproxy_gateway::{Gateway, LogRole, ServersToStart};
 use mcpproxy_server::{App, serve_socket, serve_tcp};
-use rustix::fs::Mode;
-use rustix::process::umask;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::CommandResult;
 use crate::arguments::{Common, ServeArguments};
 use crate::backend;
-use crate::daemon::{Daemon, socket_path};
 use crate::error::CliError;
 use crate::output::text;
+use crate::own_socket::OwnSocket;
+use crate::serve_lock::ServeLock;
 
 pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult {
     let sources = Sources {
@@ -31,9 +29,10 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
     let settings = settings::load(&sources)?;
     settings::check_start(&settings, None)?;
     backend::create_data_dir(&settings)?;
+    // Held until the process ends, and so beyond the end of the servers.
+    let _lock = ServeLock::take(&settings.data_dir).await?;
     let api_key =
         settings::api_key(&settings).map_err(|error| CliError::configuration(error.to_string()))?;
-    let socket = bind_socket(&settings.data_dir).await?;
     let listener = TcpListener::bind(settings.listen).await.map_err(|error| {
         CliError::refused(format!(
             "cannot listen on {}: {error}; choose another address with --listen, port 0 takes a free one",
@@ -41,10 +40,17 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
         ))
     })?;
     let address = listener.local_addr().unwrap_or(settings.listen);
+    // After the address: a start that fails there has touched no socket. One that fails later removes its own.
+    let (socket, own_socket) = OwnSocket::bind(&settings.data_dir).await?;
 
     // Before anything is on record: a stop is to be on record too.
     let interrupted = interrupted();
-    let gateway = backend::own(settings.clone(), ServersToStart::All, LogRole::Daemon)?;
+    let gateway = backend::own(
+        settings.clone(),
+        &sources,
+        ServersToStart::All,
+        LogRole::Daemon,
+    )?;
     // Read once before anybody can come; a store that does not answer yet is read as soon as it does.
     if let Err(failure) = gateway.tokens().load().await {
         tracing::warn!(problem = failure.message, "the tokens cannot be read yet");
@@ -66,17 +72,17 @@ pub(crate) async fn run(common: &Common, serve: ServeArguments) -> CommandResult
             serve_socket(socket, Arc::clone(&app)),
         );
     };
-    let stop = async {
+    let stop = async move {
         interrupted.await;
         tracing::info!("stopping");
+        // Nobody is to connect to one who does not accept any more. Commands and clients see that it is gone.
+        drop(own_socket);
         shutdown.cancel();
     };
     tokio::join!(faces, stop);
     following.abort();
     noticing.abort();
     gateway.stop().await;
-    // Left behind, it would only be recognised as dead and replaced.
-    let _ = std::fs::remove_file(socket_path(&settings.data_dir));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -104,32 +110,6 @@ pub(crate) fn interrupted() -> impl Future<Output = ()> {
             _ = interrupt.recv() => {}
         }
     }
-}
-
-/// The socket that only the owner can open, in the place of one that nobody listens on.
-async fn bind_socket(data_dir: &Path) -> Result<UnixListener, CliError> {
-    if Daemon::listening(data_dir).await.is_some() {
-        return Err(CliError::refused(format!(
-            "a gateway already runs on the data directory {}; stop it, or use another --data-dir",
-            data_dir.display()
-        )));
-    }
-    let path = socket_path(data_dir);
-    let failed = |error: std::io::Error| {
-        CliError::refused(format!(
-            "the local socket cannot be made in {}: {error}",
-            data_dir.display()
-        ))
-    };
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
-    }
-    // From its first moment on for the owner alone. Files that other threads make meanwhile are so, too.
-    let usual = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
-    let socket = UnixListener::bind(&path);
-    umask(usual);
-    socket.map_err(failed)
 }
 
 /// Facts that a person needs to use the gateway that just started.
@@ -164,7 +144,7 @@ Try the sample server, in another terminal:
         ""
     };
     let empty = if announcement["servers"] == 0 && demo.is_empty() {
-        "\nNo servers yet: add them under \"mcpServers\" in the configuration, it is picked up at once.\n"
+        "\nNo servers yet: add one with `mcpproxy upstream add`, or under \"mcpServers\" in the configuration.\n"
     } else {
         ""
     };

@@ -48,7 +48,7 @@ fn page(status: &Value) -> String {
     let servers = elements(&status["servers"]);
     let is_own = |server: &Value| server["name"] == admin_tools::NAME;
     if servers.iter().all(is_own) {
-        page.push_str("No servers yet. Add them under \"mcpServers\" in the configuration.\n");
+        page.push_str("No servers yet. Add one with `mcpproxy upstream add`.\n");
     }
     page.push('\n');
     page.push_str(&table(
@@ -59,7 +59,7 @@ fn page(status: &Value) -> String {
                 text(&server["state"]),
                 server["revision"].as_str().unwrap_or("-").to_owned(),
                 text(&server["tools"]),
-                text(&server["reason"]),
+                reason(server),
             ]
         }),
     ));
@@ -69,12 +69,49 @@ fn page(status: &Value) -> String {
             page.push_str(&format!("warning: {name} {}\n", text(warning)));
         }
         page.push_str(&contract(&name, &server["contract"]));
-        for line in elements(&server["stderr"]) {
+        // The last line of one that is starting stands beside it.
+        let is_failed = server["state"] == "failed";
+        for line in elements(&server["stderr"]).iter().filter(|_| is_failed) {
             page.push_str(&format!("{name}: {}\n", text(line)));
         }
     }
     page.push_str(&collisions(&status["resource_collisions"]));
     page
+}
+
+/// Reason why a server is not ready, and what comes next.
+fn reason(server: &Value) -> String {
+    let shown = |name: &str| on_one_line(&text(&server[name]));
+    let last_error = server["last_error"].as_str().map(on_one_line);
+    let attempt = server["attempt"].as_u64();
+    match server["state"].as_str() {
+        Some("starting") => {
+            let mut told = match shown("waiting_for") {
+                wait if wait == "installing" || wait.is_empty() => wait,
+                wait => format!("waits for {wait}"),
+            };
+            if let Some(attempt) = attempt {
+                told = format!("attempt {attempt} since {}: {told}", shown("since"));
+            }
+            if let Some(line) = elements(&server["stderr"]).last() {
+                told.push_str(&format!(", says: {}", on_one_line(&text(line))));
+            }
+            if let Some(last) = last_error {
+                told.push_str(&format!("; last failure: {last}"));
+            }
+            told
+        }
+        Some("failed") => match (attempt, server["waiting_for"].as_str()) {
+            (Some(attempt), Some("the next attempt")) if attempt > 1 => {
+                format!(
+                    "{} (failed {attempt} times, is tried again)",
+                    shown("reason")
+                )
+            }
+            _ => shown("reason"),
+        },
+        _ => shown("reason"),
+    }
 }
 
 /// Rules of the tool contract that a server broke, the first of them.
@@ -178,6 +215,31 @@ mod tests {
         );
         assert_eq!(search(&json!({ "mode": "hybrid", "reason": null })), "");
         assert_eq!(search(&Value::Null), "");
+    }
+
+    #[test]
+    fn a_failing_server_looked_healthy_while_it_was_tried_again() {
+        let check = |server: &Value, expected: &str| assert_eq!(reason(server), expected);
+        let mut server = json!({
+            "state": "starting", "attempt": 4, "since": "2026-11-19T12:00:00.000Z", "waiting_for": "installing",
+            "last_error": "the server exited\nwith code 1", "stderr": ["one", "two"], "reason": null,
+        });
+        check(
+            &server,
+            "attempt 4 since 2026-11-19T12:00:00.000Z: installing, says: two; last failure: the server exited with code 1",
+        );
+        server["waiting_for"] = json!("a start slot");
+        server["last_error"] = Value::Null;
+        server["stderr"] = json!([]);
+        check(
+            &server,
+            "attempt 4 since 2026-11-19T12:00:00.000Z: waits for a start slot",
+        );
+        let failed = json!({
+            "state": "failed", "attempt": 4, "waiting_for": "the next attempt", "reason": "it is gone",
+        });
+        check(&failed, "it is gone (failed 4 times, is tried again)");
+        check(&json!({ "state": "ready", "reason": null }), "");
     }
 
     #[test]

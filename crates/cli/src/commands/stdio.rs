@@ -6,20 +6,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, header};
+use mcpproxy_gateway::settings::Sources;
 use mcpproxy_gateway::tokens::{Admission, TokenSecret};
 use mcpproxy_gateway::{Code, Failure, Gateway, LogRole, ServersToStart, settings};
 use mcpproxy_policy::Rights;
 use mcpproxy_server::stdio::{AdmitClient, serve, serve_through};
 use tokio::io::BufReader;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::CommandResult;
 use crate::arguments::{Common, StdioArguments};
 use crate::backend;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, RESTART_TIME, STEP};
 use crate::daemon_connection::DaemonConnection;
 use crate::error::CliError;
 use crate::output::note;
+use crate::serve_lock;
 
 /// Variable that holds the token of the client.
 const TOKEN_VARIABLE: &str = "MCPPROXY_TOKEN";
@@ -30,7 +33,7 @@ const LONGEST_FILE: u64 = 4096;
 pub(crate) async fn run(common: &Common, arguments: &StdioArguments) -> CommandResult {
     let sources = common.sources();
     let token = token(arguments.token_file.as_deref())?;
-    let served = if let Some(daemon) = Daemon::find(&sources).await? {
+    let served = if let Some(daemon) = running(&sources).await? {
         let input = BufReader::new(tokio::io::stdin());
         let credential = credential(token.as_ref())?;
         serve_through(input, tokio::io::stdout(), |lines, _, closing| {
@@ -39,7 +42,12 @@ pub(crate) async fn run(common: &Common, arguments: &StdioArguments) -> CommandR
         .await
     } else {
         let settings = settings::load(&sources)?;
-        let gateway = backend::own(settings, ServersToStart::All, LogRole::Command)?;
+        let gateway = backend::own(
+            settings,
+            &common.sources(),
+            ServersToStart::All,
+            LogRole::Command,
+        )?;
         if token.is_some() {
             gateway.tokens().load().await?;
         }
@@ -57,6 +65,20 @@ pub(crate) async fn run(common: &Common, arguments: &StdioArguments) -> CommandR
     };
     served.map_err(|error| CliError::refused(format!("the client's stream broke: {error}")))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The running gateway, if one runs. One that is being started again is waited for.
+async fn running(sources: &Sources) -> Result<Option<Daemon>, CliError> {
+    let data_dir = settings::data_dir(sources)?;
+    let deadline = Instant::now() + RESTART_TIME;
+    loop {
+        let found = Daemon::find(sources).await?;
+        let is_coming = || serve_lock::is_held(&data_dir) && Instant::now() < deadline;
+        if found.is_some() || !is_coming() {
+            return Ok(found);
+        }
+        tokio::time::sleep(STEP).await;
+    }
 }
 
 /// Token of the client, from the file or the variable, if there is one.

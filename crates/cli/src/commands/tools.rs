@@ -4,12 +4,13 @@ use mcpproxy_builtin::admin_tools;
 use mcpproxy_gateway::ServersToStart;
 use mcpproxy_gateway::request::split_name;
 use mcpproxy_gateway::search::ToolListRequest;
+use mcpproxy_wire::json::decode_for_display;
 use serde_json::Value;
 
 use crate::CommandResult;
 use crate::arguments::{Common, ToolsCommand};
 use crate::backend::Backend;
-use crate::output::{elements, table, text};
+use crate::output::{elements, note, on_one_line, table, text};
 
 /// Answer to a search that finds nothing.
 const NOTHING_MATCHES: &str = "No tool matches. `mcpproxy tools list` shows all of them.\n";
@@ -48,11 +49,15 @@ async fn list(common: &Common, request: ToolListRequest<'_>) -> CommandResult {
     backend.finish().await;
     let is_search = request.query.is_some();
     let is_all = !is_search && request.server.is_none();
-    Ok(common.output.result(&listed?, |value| {
+    let listed = listed?;
+    for line in missing(&decode_for_display(&listed), is_search) {
+        note(&line);
+    }
+    Ok(common.output.result(&listed, |value| {
         if request.explain {
-            return explained(value) + &still_starting(value);
+            return explained(value);
         }
-        let mut shown = rows(value, is_search) + &still_starting(value);
+        let mut shown = rows(value, is_search);
         let is_own = |tool: &Value| tool["server"] == admin_tools::NAME;
         if is_all && elements(&value["tools"]).iter().all(is_own) {
             shown.push_str("These are the gateway's own. Add servers under \"mcpServers\" in the configuration; `mcpproxy status` shows how they are.\n");
@@ -93,16 +98,26 @@ fn rows(value: &Value, is_search: bool) -> String {
     shown
 }
 
-/// Servers that a search did not look through.
-fn still_starting(value: &Value) -> String {
+/// Lines about servers without which the answer is not whole.
+fn missing(value: &Value, is_search: bool) -> Vec<String> {
+    let mut lines = Vec::new();
     let starting: Vec<String> = elements(&value["starting"]).iter().map(text).collect();
-    if starting.is_empty() {
-        return String::new();
+    if !starting.is_empty() {
+        let not_yet = if is_search { "searched" } else { "listed" };
+        let names = on_one_line(&starting.join(", "));
+        lines.push(format!("Still starting, so not {not_yet} yet: {names}"));
     }
-    format!(
-        "Still starting, so not searched yet: {}\n",
-        starting.join(", ")
-    )
+    let failed = elements(&value["failed"]).iter().map(|one| {
+        let [server, reason] = ["server", "reason"].map(|name| on_one_line(&text(&one[name])));
+        let reason = if reason.is_empty() {
+            "`mcpproxy status` says why".to_owned()
+        } else {
+            reason
+        };
+        format!("server '{server}' failed: {reason}")
+    });
+    lines.extend(failed);
+    lines
 }
 
 /// Why each tool was found: what its words cover, how alike its meaning is, and where which word was found.
@@ -183,6 +198,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_list_did_not_say_which_servers_are_missing_in_it() {
+        let answer = json!({
+            "starting": ["a", "b\nc"],
+            "failed": [{ "server": "c", "reason": "it is gone" }, { "server": "d", "reason": "" }],
+        });
+        let failed = [
+            "server 'c' failed: it is gone",
+            "server 'd' failed: `mcpproxy status` says why",
+        ];
+        for (is_search, starting) in [
+            (true, "Still starting, so not searched yet: a, b c"),
+            (false, "Still starting, so not listed yet: a, b c"),
+        ] {
+            assert_eq!(
+                missing(&answer, is_search),
+                [starting, failed[0], failed[1]]
+            );
+        }
+        assert!(missing(&json!({ "tools": [] }), true).is_empty());
+    }
 
     #[test]
     fn a_list_did_not_say_that_a_tool_is_going_to_be_removed() {

@@ -3,10 +3,12 @@
 //! Every face enters at [`Gateway::call`] with the same types, so none can skip a check. Reading it
 //! is reading the product.
 
+mod arguments;
 mod outcome;
 mod record;
 mod refusal;
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,23 +16,23 @@ use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use mcpproxy_catalog::{CatalogTool, Violation};
+use mcpproxy_catalog::CatalogTool;
 use mcpproxy_policy::{
     AccessTo, Caller, Decision, Effect, Intent, LimitKey, Operation, Permit, Rights, Rules,
-    Subject, Warning, decide,
+    Subject, Warning, decide, may_be_proposed,
 };
 use mcpproxy_upstream::client::ClientLink;
 use mcpproxy_upstream::{CallError, CallHead};
-use mcpproxy_wire::json::InexactNumber;
 use mcpproxy_wire::{CallResult, Json};
 use uuid::Uuid;
 
+use self::arguments::text_warning;
 pub use self::outcome::CallOutcome;
 pub(crate) use self::record::{CallRecord, not_recorded, record_if_slow};
 use crate::Gateway;
 use crate::agent_hints::{AnsweredCall, PlacedHints, vetting};
 use crate::contract_check::CONTRACT_VIOLATED;
-use crate::failure::{Code, Failure, violation};
+use crate::failure::{Code, Failure};
 use crate::menu;
 use crate::request::{CallRequest, SHOWN_NAME, UnreadableCall, cut, is_bounded, split_name};
 use crate::servers::{ReachableServer, check_permissions};
@@ -54,30 +56,34 @@ impl Gateway {
             let known = name.as_ref().ok().copied();
             let mut record =
                 CallRecord::open(&self.records, &self.servers, &request, known, caller);
-            let mut warnings = Vec::new();
+            let mut warnings = Vec::from_iter(text_warning(&request));
             let mut answered = None;
             let steps = async {
                 let rights = &caller.rights;
                 check_operation(request.variant, caller)?;
                 let declared = record.declared_intent(&request, rules.mode)?;
-                let name = name.map_err(|error| self.with_nearest(error, &request, rights));
+                let name = name.map_err(|error| self.with_nearest(error, &request, rights, rules));
                 let (server_name, tool) = name?;
                 let server = self.servers.reachable(server_name, rights)?;
                 let deadline = Instant::now() + server.settings.timeout;
                 let slot = server.call_slot(caller, deadline).await;
                 let slot = slot.map_err(|error| self.failed(&server, record.operation(), error))?;
                 self.tokens.check(rights)?;
-                let tool = self.found_tool(server_name, tool, rights, &mut warnings)?;
+                let tool =
+                    self.found_tool((server_name, tool), &request, rules, rights, &mut warnings)?;
                 record.set_arguments(&tool, &request.arguments);
                 let intent = declared.map_or_else(|| record.intent_of_tool(&tool), Ok)?;
                 let permit = permitted(&intent, &tool, rules, &mut warnings)?;
                 check_permissions(&tool, rights)?;
                 self.admit(caller, &server, &tool)?;
-                check_arguments(&tool, &request)?;
+                let arguments = self.sent_arguments(&tool, &request, &server, &mut warnings)?;
+                if let Cow::Owned(arguments) = &arguments {
+                    record.replace_arguments(&tool, arguments);
+                }
                 let deadline = self.hints.deadline(&tool, caller, &permit, deadline);
 
                 record.begin_sending(deadline).await?;
-                let place = server.cache_place(&tool, caller, &request.arguments);
+                let place = server.cache_place(&tool, caller, &arguments);
                 if let Some(cached) = place.as_ref().and_then(|one| one.answer(Instant::now())) {
                     let result = self.checked_answer(&tool, caller, cached, false, &mut warnings);
                     record.hide_secrets_of(&tool, &result);
@@ -92,8 +98,7 @@ impl Gateway {
                     request_id: record.request_id(),
                     announces_contract: tool.announces_contract(),
                 };
-                let arguments = &request.arguments;
-                let answer = pin!(slot.call(&permit, arguments, &head, client, deadline));
+                let answer = pin!(slot.call(&permit, &arguments, &head, client, deadline));
                 let answer = record.answered(answer).await;
                 let answer =
                     answer.map_err(|error| self.failed(&server, permit.operation(), error));
@@ -105,7 +110,7 @@ impl Gateway {
                 let answer = answer
                     .inspect_err(|failure| self.check_error(&tool, failure, &mut warnings))
                     .map(|one| self.checked_answer(&tool, caller, one, has_changed, &mut warnings));
-                answered = AnsweredCall::of(&tool, arguments, sent.elapsed(), &answer);
+                answered = AnsweredCall::of(&tool, &arguments, sent.elapsed(), &answer);
                 answer.inspect(|result| record.hide_secrets_of(&tool, result))
             };
             // A panic is a bug of ours; it costs this one call and nothing else.
@@ -174,9 +179,16 @@ impl Gateway {
     }
 
     /// Refusal of a name that cannot be split, with the tools that are near it.
-    fn with_nearest(&self, failure: Failure, request: &CallRequest, rights: &Rights) -> Failure {
+    fn with_nearest(
+        &self,
+        failure: Failure,
+        request: &CallRequest,
+        rights: &Rights,
+        rules: Rules,
+    ) -> Failure {
+        let may_be_meant = |tool: &CatalogTool| may_be_meant(tool, request, rules);
         self.servers
-            .with_nearest_tools(failure, &request.name, rights)
+            .with_nearest_tools(failure, &request.name, rights, may_be_meant)
     }
 
     /// Failure of a call that a server did not answer.
@@ -268,12 +280,16 @@ impl Gateway {
     /// it although the day of its removal has come, or no more although callers rely on it.
     fn found_tool(
         &self,
-        server: &str,
-        tool: &str,
+        (server, tool): (&str, &str),
+        request: &CallRequest,
+        rules: Rules,
         rights: &Rights,
         warnings: &mut Vec<Warning>,
     ) -> Result<Arc<CatalogTool>, Failure> {
-        let found = self.servers.tool(server, tool, rights);
+        let may_be_meant = |tool: &CatalogTool| may_be_meant(tool, request, rules);
+        let found = self
+            .servers
+            .tool_or_near(server, tool, rights, may_be_meant);
         match &found {
             Ok(entry) => {
                 warnings.extend(self.deprecation_warning(entry, rights));
@@ -366,36 +382,6 @@ fn log_warnings(warnings: &[Warning], tool: &str, request_id: Uuid) {
     }
 }
 
-/// Refuses arguments that do not fit the tool's own schema, before anything is sent.
-fn check_arguments(tool: &CatalogTool, request: &CallRequest) -> Result<(), Failure> {
-    let (schema, arguments) = (tool.arguments(), &request.arguments);
-    let number = schema
-        .compares_numbers()
-        .then(|| arguments.inexact_number());
-    let checked = match number.flatten() {
-        Some(number) => Err(vec![inexact(number)]),
-        None => schema.check(Some(arguments.value())),
-    };
-    checked.map_err(|violations| {
-        Failure::invalid_arguments(tool.qualified(), &violations)
-            .with("input_schema", tool.tool().input_schema.to_value())
-    })
-}
-
-/// Violation by a number that would be checked as another one than the server gets.
-fn inexact(
-    InexactNumber {
-        path,
-        written,
-        decoded,
-    }: InexactNumber,
-) -> Violation {
-    let message = format!(
-        "the number {written} would be checked as {decoded}; send a number that 64 bits can hold, or a string if the tool takes one"
-    );
-    violation(path, message)
-}
-
 /// Permit of a call, where the decision allows it; what it warns of is added.
 fn permitted(
     intent: &Intent,
@@ -403,18 +389,28 @@ fn permitted(
     rules: Rules,
     warnings: &mut Vec<Warning>,
 ) -> Result<Permit, Failure> {
-    let subject = Subject {
-        server: tool.server(),
-        tool: tool.name(),
-        description: &tool.tool().description,
-        annotations: tool.annotations(),
-    };
-    match decide(intent, &subject, rules) {
+    match decide(intent, &subject(tool), rules) {
         Decision::Allow(permit, notes) => {
             warnings.extend(notes);
             Ok(permit)
         }
         Decision::Deny(denial) => Err(denial.into()),
+    }
+}
+
+/// Whether a tool may be proposed for one that does not exist: through the menu only what the variant could call.
+fn may_be_meant(tool: &CatalogTool, request: &CallRequest, rules: Rules) -> bool {
+    let variant = request.variant;
+    variant.is_none_or(|variant| may_be_proposed(variant, &subject(tool), rules))
+}
+
+/// Tool as a decision looks at it.
+fn subject(tool: &CatalogTool) -> Subject<'_> {
+    Subject {
+        server: tool.server(),
+        tool: tool.name(),
+        description: &tool.tool().description,
+        annotations: tool.annotations(),
     }
 }
 

@@ -145,11 +145,17 @@ impl CallRecord {
 
     /// Puts in the arguments, without those that the tool's schema calls secret.
     pub(super) fn set_arguments(&mut self, tool: &CatalogTool, arguments: &JsonObject) {
+        let hides_nothing = tool.secret_arguments().is_empty();
+        if !(hides_nothing && self.record.has_arguments()) {
+            self.replace_arguments(tool, arguments);
+        }
+    }
+
+    /// Puts in the arguments that are sent, where these are not those that were given.
+    pub(super) fn replace_arguments(&mut self, tool: &CatalogTool, arguments: &JsonObject) {
         let secret = tool.secret_arguments();
         if secret.is_empty() {
-            if !self.record.has_arguments() {
-                self.record.set_arguments(arguments.text());
-            }
+            self.record.set_arguments(arguments.text());
             return;
         }
         let (shown, hidden) = secret.hide(arguments.value());

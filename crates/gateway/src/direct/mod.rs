@@ -25,7 +25,7 @@ use crate::background::Background;
 use crate::call::{CallOutcome, CallRecord};
 use crate::failure::{Code, Failure, violation};
 use crate::menu;
-use crate::request::{CallRequest, SHOWN_NAME, cut, is_bounded, split_name};
+use crate::request::{CallRequest, SHOWN_NAME, arguments_in_text, cut, is_bounded, split_name};
 use crate::servers::{Servers, did_you_mean};
 
 /// Time that a server may take to list its tools again before it is shown as it is known.
@@ -288,8 +288,9 @@ impl Gateway {
                 .not_found(scope, name, Code::UnknownTool, rights);
             return refuse(None, &cut(name, SHOWN_NAME), failure).await;
         };
-        let arguments = JsonObject::of(arguments);
-        let arguments = match arguments {
+        let in_text = arguments_in_text(arguments.text()).filter(|_| self.coerces_for(&server));
+        let from_text = Vec::from_iter(in_text.as_ref().map(|_| "arguments"));
+        let arguments = match in_text.map_or_else(|| JsonObject::of(arguments), Ok) {
             Ok(arguments) => arguments,
             Err(error) => {
                 let failure = self.direct.bad_arguments(&server, &tool, &error, rights);
@@ -301,6 +302,8 @@ impl Gateway {
             name: format!("{server}:{tool}"),
             arguments,
             declared: DeclaredIntent::default(),
+            is_at_own_endpoint: *scope != Scope::All,
+            from_text,
         };
         let mut outcome = self.call(request, caller, client).await;
         if let Err(failure) = &mut outcome.result

@@ -251,7 +251,10 @@ impl PromptsResources {
             .filter_map(|server| self.servers.reachable(server, rights).ok())
             .filter(|server| {
                 let state = server.upstream.state();
-                matches!(state, UpstreamState::Starting | UpstreamState::Ready { .. })
+                matches!(
+                    state,
+                    UpstreamState::Starting(_) | UpstreamState::Ready { .. }
+                )
             })
             .collect();
         let deadline = Instant::now() + STARTING;

@@ -64,6 +64,12 @@ impl Records {
         }
     }
 
+    /// Records a change of a server in the configuration that a command without a daemon made.
+    pub(crate) fn server_configured(&self, server: &str, word: &str) {
+        self.log()
+            .record(change(RecordKind::ServerChange, Some(server), word));
+    }
+
     /// Records a server that somebody had started anew.
     pub(crate) fn server_restarted(&self, server: &str) {
         let restarted = change(RecordKind::ServerChange, Some(server), "restarted");
@@ -139,7 +145,14 @@ fn change_of_server(old: &ServerSettings, new: &ServerSettings) -> Option<&'stat
         (false, true) => Some("quarantined"),
         (true, false) => Some("approved"),
         _ if old.needs_restart(new) => Some("changed"),
-        _ => (old.tools != new.tools).then_some("tools configured"),
+        _ => {
+            let is_same = old.tools == new.tools
+                && old.enabled_tools == new.enabled_tools
+                && old.disabled_tools == new.disabled_tools
+                && old.coerce == new.coerce
+                && old.check_arguments == new.check_arguments;
+            (!is_same).then_some("tools configured")
+        }
     }
 }
 

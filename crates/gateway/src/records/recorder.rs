@@ -117,7 +117,7 @@ impl Records {
 
     /// Whether this process is the daemon. A command lives for one call; what its servers do is no
     /// change of anything.
-    pub(super) fn is_daemon(&self) -> bool {
+    pub(crate) fn is_daemon(&self) -> bool {
         self.role == LogRole::Daemon
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::Search;
 use crate::failure::Failure;
+use crate::servers::FailedServer;
 
 /// Most tools that a search of a person returns.
 const SHOWN: usize = 50;
@@ -49,7 +50,10 @@ impl Search {
             });
             let tools = tools.map(|tool| row(&snapshot, tool, None, rights));
             let tools: Vec<Value> = tools.collect();
-            return Ok(json!({ "total": tools.len(), "tools": tools }));
+            let mut answer = json!({ "total": tools.len(), "tools": tools });
+            let (starting, failed) = self.servers.missing(rights, server);
+            put_missing(&mut answer, &starting, &failed);
+            return Ok(answer);
         };
         let query = SearchQuery {
             server,
@@ -67,9 +71,8 @@ impl Search {
         if let Some(notice) = searched.notice(rights) {
             answer["notice"] = json!(notice);
         }
-        if !searched.starting.is_empty() {
-            answer["starting"] = json!(searched.starting);
-        }
+        let (_, failed) = self.servers.missing(rights, server);
+        put_missing(&mut answer, &searched.starting, &failed);
         Ok(answer)
     }
 
@@ -97,6 +100,19 @@ impl Search {
         shown["class"] = json!(entry.effect().as_str());
         shown["status"] = json!(status_word(entry.availability()));
         Ok(shown)
+    }
+}
+
+/// Names the servers without which the answer is not whole.
+fn put_missing(answer: &mut Value, starting: &[String], failed: &[FailedServer]) {
+    // One that failed and is tried again is named once.
+    let is_first = |name: &&String| failed.iter().all(|one| one.server != **name);
+    let starting: Vec<&String> = starting.iter().filter(is_first).collect();
+    if !starting.is_empty() {
+        answer["starting"] = json!(starting);
+    }
+    if !failed.is_empty() {
+        answer["failed"] = json!(failed);
     }
 }
 

@@ -31,7 +31,7 @@ impl Servers {
             let name = format!("{server}:{}", cut(tool.unwrap_or_default(), SHOWN_NAME));
             let message = format!("Tool '{name}' is not offered, and was not published before");
             let failure = Failure::new(Code::UnknownTool, message);
-            return Err(self.with_nearest_tools(failure, &name, rights));
+            return Err(self.with_nearest_tools(failure, &name, rights, |_| true));
         };
         if !accepted.is_empty() {
             let (replaced, forgotten) = (&accepted.replaced, &accepted.forgotten);

@@ -6,20 +6,25 @@ use std::time::Instant;
 
 use mcpproxy_catalog::{Availability, CatalogTool, ServerState};
 use mcpproxy_policy::{AccessTo, AnnouncedDeprecation, Caller, Effect, Rights};
+use mcpproxy_support::nearest::{likeness, nearest};
 use mcpproxy_support::printable::printable_line;
 use mcpproxy_upstream::{CallError, CallSlot, Upstream, UpstreamState};
 use mcpproxy_wire::JsonObject;
 
 use super::result_cache::{CachePlace, ChangingCall, ResultCache};
-use super::status::without_host_files;
 use super::{RunState, Servers};
+use crate::failure::starting::without_host_files;
 use crate::failure::{Code, Failure};
-use crate::request::{cut, split_name};
+use crate::request::{SHOWN_NAME, cut, split_name};
 use crate::settings::{ServerSettings, ToolRateLimit};
 
 /// Most missing permissions that a refusal names, and most characters of each: a server writes them.
 const MOST_NAMED: usize = 10;
 const LONGEST_PERMISSION: usize = 100;
+
+/// Likeness of names from which on one may be meant by a person, and most that are told.
+const ALIKE: f64 = 0.7;
+const MOST_NEAR: usize = 3;
 
 /// Detail of a refusal that names the permissions which the caller lacks.
 pub(crate) const MISSING_PERMISSIONS: &str = "missing_permissions";
@@ -106,7 +111,7 @@ impl Servers {
             }
             RunState::Disabled => refused(
                 Code::ToolDisabled,
-                "is disabled; a person has to set \"enabled\": true for it in the configuration",
+                "is disabled; a person has to enable it, with `mcpproxy upstream enable NAME` or in the configuration",
             ),
             RunState::Quarantined => refused(
                 Code::ServerQuarantined,
@@ -134,18 +139,31 @@ impl Servers {
         tool: &str,
         rights: &Rights,
     ) -> Result<Arc<CatalogTool>, Failure> {
+        self.tool_or_near(server, tool, rights, |_| true)
+    }
+
+    /// Tool that a caller with these rights may use, as the catalog has it now. Where there is none of that name, only tools
+    /// that `may_be_meant` lets through are proposed.
+    pub(crate) fn tool_or_near(
+        &self,
+        server: &str,
+        tool: &str,
+        rights: &Rights,
+        may_be_meant: impl Fn(&CatalogTool) -> bool,
+    ) -> Result<Arc<CatalogTool>, Failure> {
         let snapshot = self.catalog.snapshot();
         let entry = snapshot.find(server, tool);
         let Some(entry) = entry.filter(|entry| entry.is_within(rights)) else {
             let reachable = self.reachable(server, rights)?;
             if snapshot.server(server).is_some_and(ServerState::is_listed) {
-                return Err(self.unknown_tool(server, tool, rights));
+                return Err(self.unknown_tool(server, tool, rights, may_be_meant));
             }
             let why = match reachable.upstream.state() {
                 UpstreamState::Failed { reason, .. } => {
                     let reason = self.settings.mask().apply(&reason).into_owned();
                     format!("failed: {}", without_host_files(&reason))
                 }
+                UpstreamState::Starting(start) => self.told(&start),
                 _ => "is still starting".to_owned(),
             };
             let message = format!("Server '{server}' has not listed its tools, it {why}");
@@ -153,12 +171,15 @@ impl Servers {
         };
         match entry.availability() {
             Availability::Callable => Ok(Arc::clone(entry)),
-            Availability::ToolDisabled => Err(Failure::new(
-                Code::ToolDisabled,
-                format!(
-                    "Tool '{server}:{tool}' is disabled; a person has to set \"enabled\": true for it in the configuration"
-                ),
-            )),
+            Availability::ToolDisabled => {
+                let configured = self.configured.load();
+                let settings = configured.get(server).map(|server| &server.settings);
+                let how = settings.map_or("enable it", |settings| settings.how_to_enable(tool));
+                let message = format!(
+                    "Tool '{server}:{tool}' is disabled; a person has to {how} in the configuration"
+                );
+                Err(Failure::new(Code::ToolDisabled, message))
+            }
             Availability::ToolRemoved => {
                 let deprecation = snapshot.deprecation_for(entry, rights);
                 Err(removed(entry, deprecation.as_ref()))
@@ -167,7 +188,7 @@ impl Servers {
             | Availability::ServerBroken
             | Availability::ServerQuarantined => {
                 self.reachable(server, rights)?;
-                Err(self.unknown_tool(server, tool, rights))
+                Err(self.unknown_tool(server, tool, rights, may_be_meant))
             }
         }
     }
@@ -178,7 +199,7 @@ impl Servers {
         name: &'a str,
         rights: &Rights,
     ) -> Result<(&'a str, &'a str), Failure> {
-        split_name(name).map_err(|failure| self.with_nearest_tools(failure, name, rights))
+        split_name(name).map_err(|failure| self.with_nearest_tools(failure, name, rights, |_| true))
     }
 
     /// Adds tools that are near: a name that cannot be split is likely that of a tool alone.
@@ -187,8 +208,10 @@ impl Servers {
         mut failure: Failure,
         name: &str,
         rights: &Rights,
+        may_be_meant: impl Fn(&CatalogTool) -> bool,
     ) -> Failure {
-        let near = self.catalog.snapshot().nearest_tools(name, rights);
+        let snapshot = self.catalog.snapshot();
+        let near = snapshot.nearest_tools(name, rights, may_be_meant);
         if near.is_empty() {
             return failure;
         }
@@ -201,9 +224,16 @@ impl Servers {
         unknown(Code::UnknownServer, "Server", &cut(name, 100), near)
     }
 
-    fn unknown_tool(&self, server: &str, tool: &str, rights: &Rights) -> Failure {
+    fn unknown_tool(
+        &self,
+        server: &str,
+        tool: &str,
+        rights: &Rights,
+        may_be_meant: impl Fn(&CatalogTool) -> bool,
+    ) -> Failure {
         let shown = cut(&format!("{server}:{tool}"), 300);
-        let near = self.catalog.snapshot().nearest_tools(&shown, rights);
+        let snapshot = self.catalog.snapshot();
+        let near = snapshot.nearest_tools(&shown, rights, may_be_meant);
         unknown(Code::UnknownTool, "Tool", &shown, near)
     }
 }
@@ -245,6 +275,19 @@ fn missing_permissions(tool: &str, missing: &[&str]) -> Failure {
 fn unknown(code: Code, kind: &str, shown: &str, near: Vec<String>) -> Failure {
     let hint = did_you_mean(&near, "; search with retrieve_tools");
     Failure::new(code, format!("{kind} '{shown}' does not exist{hint}")).with("nearest", near)
+}
+
+/// Failure for a name that none of these servers has, for people: near ones are told also of those that are switched off.
+pub fn unlisted_server(name: &str, servers: &[String]) -> Failure {
+    let alike = servers.iter().map(|one| (likeness(name, one), one));
+    let near: Vec<String> = nearest(alike, ALIKE, MOST_NEAR)
+        .into_iter()
+        .cloned()
+        .collect();
+    let shown = cut(name, SHOWN_NAME);
+    let hint = did_you_mean(&near, "; `mcpproxy upstream list` shows those there are");
+    let message = format!("Server '{shown}' does not exist{hint}");
+    Failure::new(Code::UnknownServer, message).with("nearest", near)
 }
 
 /// Question whether one of the nearest names is meant; something else where there are none.

@@ -25,17 +25,19 @@ use mcpproxy_policy::{AccessTo, Operation, Rights};
 use mcpproxy_upstream::{BuiltIn, CallError, Runtime, TransportSpec, Upstream};
 
 pub use self::contract_metrics::METRICS_FORMAT;
+pub use self::lookup::unlisted_server;
 pub(crate) use self::lookup::{
     MISSING_PERMISSIONS, ReachableServer, check_permissions, did_you_mean,
 };
 use self::observer::CatalogObserver;
 use self::result_cache::ResultCache;
 use self::spec::{operator, spec, transport};
-pub use self::status::{ServerStatus, without_host_files};
+pub use self::status::{FailedServer, ServerStatus};
 pub use self::warnings::warnings;
 use crate::background::Background;
 use crate::contract_check::{ContractStatus, ContractWatch};
 use crate::failure::Failure;
+pub use crate::failure::starting::without_host_files;
 use crate::records::Records;
 use crate::settings::{LiveSettings, ServerSettings, Settings};
 
@@ -139,9 +141,10 @@ impl Servers {
             records: Arc::clone(records),
             contract: Arc::clone(&contract),
         };
-        let protocols = settings.load().data_dir.join("protocols.json");
+        let data_dir = settings.load().data_dir.clone();
         let runtime = Runtime::new(guard, env!("CARGO_PKG_VERSION"), Arc::new(observer))
-            .remember_protocols_in(protocols);
+            .remember_protocols_in(data_dir.join("protocols.json"))
+            .keep_logs_in(data_dir);
         Arc::new_cyclic(|servers: &Weak<Self>| Self {
             catalog,
             contract,
@@ -235,6 +238,11 @@ impl Servers {
         names
     }
 
+    /// Whether there is a server of this name.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        self.configured.load().contains_key(name)
+    }
+
     /// Whether a server is one inside this program.
     pub(crate) fn is_built_in(&self, name: &str) -> bool {
         let configured = self.configured.load();
@@ -274,8 +282,14 @@ impl Servers {
     /// stopped, what is new or changed is started, the rest is left alone.
     pub(crate) fn reconcile(&self, settings: &Settings) {
         let _one_at_a_time = self.one_at_a_time();
+        // A change may be on its way while the gateway stops.
+        let is_stopping = || self.background.stopping.is_cancelled();
+        if is_stopping() {
+            return;
+        }
         // The catalog knows the operator's word before a server can list a tool.
         self.catalog.configure(self.operators(settings));
+        self.runtime.set_starts_at_once(settings.starts_at_once);
         let before = self.configured.load_full();
         let mut after = ServerMap::new();
         let mut untouched: HashSet<Arc<str>> = HashSet::new();
@@ -318,10 +332,14 @@ impl Servers {
         self.configured.store(Arc::new(after));
         let gone = before.iter().filter(|(name, _)| !untouched.contains(*name));
         gone.for_each(|(_, server)| self.end(server));
+        if is_stopping() {
+            self.stop();
+        }
     }
 
     /// Has every server stopped; [`Background::finished`] waits until they are gone.
     pub(crate) fn stop(&self) {
+        let _one_at_a_time = self.one_at_a_time();
         let servers = self.configured.swap(Arc::default());
         servers.values().for_each(|server| self.end(server));
     }
@@ -350,15 +368,16 @@ impl Servers {
     }
 
     fn start(&self, server: &ServerSettings) -> RunState {
-        if let Some(problem) = &server.problem {
-            tracing::warn!(server = %server.name, problem, "server cannot be started");
-            return RunState::Broken(problem.clone());
-        }
         if server.quarantined {
             return RunState::Quarantined;
         }
+        // Who switches a server off need not mend its entry first.
         if !server.enabled {
             return RunState::Disabled;
+        }
+        if let Some(problem) = server.problem() {
+            tracing::warn!(server = %server.name, problem, "server cannot be started");
+            return RunState::Broken(problem);
         }
         if let ServersToStart::Only(only) = &self.to_start
             && **only != *server.name
@@ -368,7 +387,7 @@ impl Servers {
         for warning in warnings(server) {
             tracing::warn!(server = %server.name, "the server {warning}");
         }
-        match transport(server) {
+        match transport(server, &self.settings.load().config_file) {
             Some(transport) => self.run(server, transport),
             None => RunState::NotStarted,
         }

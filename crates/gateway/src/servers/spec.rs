@@ -1,5 +1,6 @@
 //! Settings of a server as the catalog and its upstream need them.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use mcpproxy_catalog::{Operator, ToolOverride};
@@ -20,8 +21,10 @@ pub(super) fn operator(server: &ServerSettings) -> Operator {
     Operator {
         enabled: server.enabled,
         quarantined: server.quarantined,
-        is_broken: server.problem.is_some(),
+        is_broken: !server.problems.is_empty(),
         tools: tools.collect(),
+        enabled_tools: (server.enabled_tools.as_ref()).map(|names| names.iter().cloned().collect()),
+        disabled_tools: server.disabled_tools.iter().cloned().collect(),
     }
 }
 
@@ -39,8 +42,8 @@ pub(super) fn spec(server: &ServerSettings, transport: TransportSpec) -> Spec {
     }
 }
 
-/// Transport to a server; none to one inside this program.
-pub(super) fn transport(server: &ServerSettings) -> Option<TransportSpec> {
+/// Transport to a server of a configuration file; none to one inside this program.
+pub(super) fn transport(server: &ServerSettings, config_file: &Path) -> Option<TransportSpec> {
     let exposed = |pairs: &[(String, SettingText)]| {
         let pairs = pairs.iter();
         let pairs = pairs.map(|(name, value)| (name.clone(), value.expose().to_owned()));
@@ -54,7 +57,9 @@ pub(super) fn transport(server: &ServerSettings) -> Option<TransportSpec> {
                 command: command.expose().to_owned(),
                 args: args.map(|one| one.expose().to_owned()).collect(),
                 env: exposed(&server.env),
+                inherit_env: server.inherit_env.clone(),
                 working_dir: folder.map(|folder| folder.expose().into()),
+                config_dir: config_file.parent().map(Path::to_owned),
             }))
         }
         (None, Some(url)) => Some(TransportSpec::Http(HttpSpec {

@@ -4,8 +4,13 @@ use std::net::IpAddr;
 
 use http::uri::Authority;
 use mcpproxy_redact::{OwnSecrets, Redactor, is_secret_name};
+use mcpproxy_support::nearest::nearest_keyword;
+use mcpproxy_support::printable::printable_line;
 
 use crate::settings::{ServerSettings, SettingText};
+
+/// Most names that are warned of.
+const MOST_UNKNOWN: usize = 5;
 
 /// Warnings about the settings of a server, in words that follow its name.
 pub fn warnings(server: &ServerSettings) -> Vec<String> {
@@ -16,6 +21,26 @@ pub fn warnings(server: &ServerSettings) -> Vec<String> {
     });
     let warning = "sends a credential over plain HTTP; use https://";
     Vec::from_iter(sends_credential.then(|| warning.to_owned()))
+}
+
+/// Warnings about settings for tools that a server does not have: one that was misspelt forbids nothing.
+pub(super) fn unknown_tools(server: &ServerSettings, listed: &[&str]) -> Vec<String> {
+    let settings = server.tools.iter().map(|(name, _)| ("tools", name));
+    let enabled = server.enabled_tools.iter().flatten();
+    let enabled = enabled.map(|name| ("enabled_tools", name));
+    let disabled = server.disabled_tools.iter();
+    let disabled = disabled.map(|name| ("disabled_tools", name));
+    let named = settings.chain(enabled).chain(disabled);
+    let unknown = named.filter(|(_, name)| !listed.contains(&name.as_str()));
+    let unknown = unknown.take(MOST_UNKNOWN).map(|(key, name)| {
+        let meant = nearest_keyword(name, listed);
+        let hint = meant.map_or_else(String::new, |meant| {
+            format!(", did you mean '{}'?", printable_line(meant))
+        });
+        let name = printable_line(name);
+        format!("has no tool '{name}', which '{key}' of its entry names{hint}")
+    });
+    unknown.collect()
 }
 
 /// URL that leads beyond this machine by plain HTTP, with what stands in it behind the host.
@@ -72,6 +97,30 @@ mod tests {
             ..Sources::default()
         });
         !warnings(&settings.unwrap().servers[0]).is_empty()
+    }
+
+    #[test]
+    fn a_setting_for_a_misspelt_tool_forbade_nothing_and_nobody_was_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = json!({
+            "command": "x", "disabled_tools": ["delete_file", "write_file"],
+            "tools": { "wirte_file": { "enabled": false } },
+        });
+        let config = json!({ "mcpServers": { "one": server } });
+        std::fs::write(folder.path().join("mcp_config.json"), config.to_string()).unwrap();
+        let settings = settings::load(&Sources {
+            data_dir: Some(folder.path().to_owned()),
+            ..Sources::default()
+        });
+        let server = &settings.unwrap().servers[0];
+        assert_eq!(
+            unknown_tools(server, &["write_file", "read_file"]),
+            [
+                "has no tool 'wirte_file', which 'tools' of its entry names, did you mean 'write_file'?",
+                "has no tool 'delete_file', which 'disabled_tools' of its entry names",
+            ]
+        );
+        assert!(unknown_tools(server, &["write_file", "wirte_file", "delete_file"]).is_empty());
     }
 
     #[test]

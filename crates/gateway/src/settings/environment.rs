@@ -15,7 +15,7 @@ pub(super) const HOME: &str = "HOME";
 pub(super) const DOCUMENTED: [(&str, &str); 5] = [
     (
         DATA_DIR,
-        "The data folder. `--data-dir` wins over it. Default: `~/.mcpproxy`.",
+        "The data folder, which has to exist. `--data-dir` wins over it. Default: `~/.mcpproxy`, which is made.",
     ),
     (
         CONFIG,

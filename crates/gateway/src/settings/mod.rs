@@ -9,7 +9,9 @@
 //! the JSON Schema, the reference page and what is shown of them come from that list.
 
 mod api_key;
+mod clients;
 mod document;
+pub mod edit;
 mod environment;
 mod generated;
 mod keys;
@@ -40,13 +42,14 @@ pub use api_key::{ApiKeyError, api_key, create_data_dir};
 pub use environment::Environment;
 pub use generated::{reference_page, schema};
 pub use keys::{
-    ActivitySettings, AnnotationOverrides, AnonymousAccess, Detail, DiscoverySettings, Durability,
-    EndpointSettings, HintSettings, IntentSettings, ProxiedHints, ServerSettings, Settings,
-    StoreSettings, TlsSettings, ToolRateLimit, ToolSettings, Trust,
+    ActivitySettings, AnnotationOverrides, AnonymousAccess, ArgumentCheck, Detail,
+    DiscoverySettings, Durability, EndpointSettings, HintSettings, IntentSettings, ProxiedHints,
+    ServerSettings, Settings, StoreSettings, TlsSettings, ToolRateLimit, ToolSettings, Trust,
 };
 pub use live::LiveSettings;
 pub use problem::SettingsError;
 pub use protection::private_files::{DataDirError, open_secret_warning};
+pub use protection::secret_files;
 pub use secret::{Secret, SettingText};
 pub use sources::Sources;
 pub use text::{ADMIN_SERVER, StoreAddress};
@@ -61,14 +64,14 @@ use sources::Locations;
 
 /// Loads the settings: flags over environment over file over defaults.
 ///
-/// A file that was not named by a person may be missing: then the defaults hold.
+/// A file that was not named by a person may be missing: then the defaults hold. So may the data folder.
 pub fn load(sources: &Sources) -> Result<Settings, SettingsError> {
-    load_from(Locations::find(sources)?, sources)
+    load_from(Locations::find_existing(sources)?, sources)
 }
 
 /// Folder of the state, whatever the configuration file says or whether it can be read.
 pub fn data_dir(sources: &Sources) -> Result<PathBuf, SettingsError> {
-    Ok(Locations::find(sources)?.data_dir)
+    Ok(Locations::find_existing(sources)?.data_dir)
 }
 
 /// Every key with the value that holds, defaults included; each secret is `***`.
@@ -83,6 +86,7 @@ pub fn check_start(settings: &Settings, running: Option<&Settings>) -> Result<()
     if let Err(error) = private_files::check_data_dir(&settings.data_dir) {
         problems.push(error.to_string());
     }
+    problems.extend(private_files::check_unchangeable(&settings.config_file).err());
     let key = api_key::present_key(settings).unwrap_or_else(|error| {
         problems.push(error.to_string());
         None
@@ -104,23 +108,43 @@ pub fn check_start(settings: &Settings, running: Option<&Settings>) -> Result<()
 }
 
 fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, SettingsError> {
-    let path = locations.config_file;
-    let bytes = match read_bounded(&path, SIZE_LIMIT) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => b"{}".to_vec(),
+    let bytes = read_file(&locations)?.unwrap_or_else(|| b"{}".to_vec());
+    settings_of(locations, sources, &bytes)
+}
+
+/// Bytes of the configuration file; nothing where there is none and none has to be.
+fn read_file(locations: &Locations) -> Result<Option<Vec<u8>>, SettingsError> {
+    let path = &locations.config_file;
+    match read_bounded(path, SIZE_LIMIT) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound && !locations.is_named => Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(SettingsError::Missing(path));
+            Err(SettingsError::Missing(path.clone()))
         }
-        Err(source) => return Err(SettingsError::Unreadable(path, source)),
-    };
+        Err(source) => Err(SettingsError::Unreadable(path.clone(), source)),
+    }
+}
+
+/// Settings of a configuration file with these bytes.
+fn settings_of(
+    locations: Locations,
+    sources: &Sources,
+    bytes: &[u8],
+) -> Result<Settings, SettingsError> {
+    let path = locations.config_file;
     let name = path.file_name().unwrap_or(path.as_os_str());
-    let document = Document::parse(&name.to_string_lossy(), &bytes)?;
-    let tree = document.tree()?;
+    let document = Document::parse(&name.to_string_lossy(), bytes)?;
+    let mut tree = document.tree()?;
+    let of_clients = clients::files::rewrite(&mut tree);
     let references = References {
         environment: &sources.environment,
         folder: path.parent().unwrap_or(&path),
+        data_dir: &locations.data_dir,
     };
     let mut reader = SettingsReader::new(&document, &references);
+    for (place, warning) in of_clients {
+        reader.warn_at(&place, || warning);
+    }
     for key in Settings::SECTION.keys {
         if let Some((name, value)) = sources.given(key.name) {
             reader.give(key, name, value);
@@ -133,11 +157,18 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
     let SettingsReader {
         secrets,
         mut warnings,
+        entry_warnings,
         has_literal_secrets,
+        secret_names,
         problems,
+        problems_of_servers,
         ..
     } = reader;
-    problems.into_result()?;
+    if !problems.is_empty() {
+        // Who has to mend the file anyway is told all of it, after what stops the start.
+        let all = [problems.into_lines(), problems_of_servers.into_lines()];
+        return Err(SettingsError::Invalid(all.concat().join("\n")));
+    }
     if has_literal_secrets
         && let Ok(metadata) = path.metadata()
         && let Some(command) = private_files::mending_command(&path, &metadata)
@@ -162,5 +193,7 @@ fn load_from(locations: Locations, sources: &Sources) -> Result<Settings, Settin
     settings.shown = read.shown;
     settings.secrets = secrets;
     settings.warnings = warnings;
+    settings.entry_warnings = entry_warnings;
+    settings.secret_names = secret_names;
     Ok(settings)
 }

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 /// Most problems that are listed; more are counted.
 const LISTED_PROBLEMS: usize = 50;
 
+/// Most problems of one server that are listed.
+const LISTED_OF_SERVER: usize = 20;
+
 /// Most characters of a key or value from the file that a message repeats.
 const SHOWN_CHARACTERS: usize = 60;
 
@@ -28,6 +31,19 @@ pub enum SettingsError {
         .0.display()
     )]
     Missing(PathBuf),
+    /// A data folder that was given is not there.
+    #[error(
+        "the data directory '{}', which {by} names, does not exist or is no directory: `{command}` creates it; without {by} it is ~/.mcpproxy",
+        .data_dir.display()
+    )]
+    MissingDataDir {
+        /// Folder that was given.
+        data_dir: PathBuf,
+        /// Flag or variable that names it.
+        by: &'static str,
+        /// Command that creates it.
+        command: String,
+    },
     /// The file is there and cannot be read.
     #[error("the configuration file '{}' cannot be read: {}", .0.display(), .1)]
     Unreadable(PathBuf, #[source] io::Error),
@@ -54,11 +70,12 @@ pub enum SettingsError {
 /// not stand in the file.
 pub(super) type FilePosition = (usize, usize);
 
-/// Every problem that was found, in words that begin with its place.
-#[derive(Default)]
+/// Problems that were found, in words that begin with their place.
 pub(super) struct Problems {
     listed: Vec<(FilePosition, String)>,
     unlisted: usize,
+    /// Most that are listed.
+    most: usize,
 }
 
 /// Text from the file as messages repeat it: escaped, and cut when it is long.
@@ -75,25 +92,51 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 impl Problems {
+    /// Of a file, none so far.
+    pub(super) fn of_file() -> Self {
+        Self::at_most(LISTED_PROBLEMS)
+    }
+
+    /// Of one server, none so far.
+    pub(super) fn of_server() -> Self {
+        Self::at_most(LISTED_OF_SERVER)
+    }
+
+    fn at_most(most: usize) -> Self {
+        Self {
+            listed: Vec::new(),
+            unlisted: 0,
+            most,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
     /// Notes a problem, which is only made when it will be listed: a hostile file has a million.
     pub(super) fn add_with(&mut self, problem: impl FnOnce() -> (FilePosition, String)) {
-        if self.listed.len() < LISTED_PROBLEMS {
+        if self.listed.len() < self.most {
             self.listed.push(problem());
         } else {
             self.unlisted += 1;
         }
     }
 
-    /// `Ok` when nothing is wrong. Sorts by place first: what was found later may be higher up.
-    pub(super) fn into_result(mut self) -> Result<(), SettingsError> {
-        if self.listed.is_empty() {
-            return Ok(());
+    /// Notes all problems of others as well.
+    pub(super) fn add_all(&mut self, others: &Self) {
+        for problem in &others.listed {
+            self.add_with(|| problem.clone());
         }
+        self.unlisted += others.unlisted;
+    }
+
+    /// A line for each, in the order of the file: what was found later may be higher up.
+    pub(super) fn into_lines(mut self) -> Vec<String> {
         self.listed.sort_by_key(|(position, _)| *position);
         let lines = self.listed.into_iter().map(|(_, text)| text);
         let more = format!("… and {} more problems", self.unlisted);
         let more = (self.unlisted > 0).then_some(more);
-        let lines: Vec<String> = lines.chain(more).collect();
-        Err(SettingsError::Invalid(lines.join("\n")))
+        lines.chain(more).collect()
     }
 }

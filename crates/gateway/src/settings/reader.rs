@@ -1,6 +1,7 @@
 //! Reading of a configuration file: the tree is walked once, and every problem is gathered.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -45,14 +46,24 @@ pub(super) struct SettingsReader<'d> {
     /// not lead anywhere.
     pub(super) given: Vec<(&'static str, Option<Resolved>)>,
     /// Problems of the server that is being read: they stop this server, not the start.
-    pub(super) server_problems: Option<Vec<String>>,
+    pub(super) server_problems: Option<Problems>,
+    /// Keys of the server that is being read which the file calls otherwise, as paths: ours, and that of the file.
+    pub(super) written_keys: Vec<(String, String)>,
+    /// Problems of all servers that were read.
+    pub(super) problems_of_servers: Problems,
+    /// Number of references of that server which lead nowhere.
+    pub(super) dangling: usize,
     /// Context of the string that is read next.
     pub(super) context: StringContext,
     /// Secrets that were read.
     pub(super) secrets: Vec<Secret>,
     /// Whether some of them are written out in the file.
     pub(super) has_literal_secrets: bool,
+    /// Names of the secrets of the data folder that references lead to.
+    pub(super) secret_names: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
+    /// Those of them that are about the entry of a server, with its name.
+    pub(super) entry_warnings: Vec<(String, String)>,
     pub(super) problems: Problems,
 }
 
@@ -63,11 +74,16 @@ impl<'d> SettingsReader<'d> {
             references,
             given: Vec::new(),
             server_problems: None,
+            written_keys: Vec::new(),
+            problems_of_servers: Problems::of_file(),
+            dangling: 0,
             context: StringContext::Any,
             secrets: Vec::new(),
             has_literal_secrets: false,
+            secret_names: BTreeSet::new(),
             warnings: Vec::new(),
-            problems: Problems::default(),
+            entry_warnings: Vec::new(),
+            problems: Problems::of_file(),
         }
     }
 
@@ -78,6 +94,12 @@ impl<'d> SettingsReader<'d> {
             (KeyRule::Flag, Value::BooleanLit(flag)) => Some(json!(flag.value).into()),
             (KeyRule::AnyString | KeyRule::ServerName, Value::StringLit(text)) => {
                 Some(json!(text.value).into())
+            }
+            (KeyRule::Plain(text), Value::StringLit(raw)) => {
+                if (text.is_valid)(&raw.value) {
+                    return Some(json!(raw.value).into());
+                }
+                self.refuse(rule, at, &format!("\"{}\"", shown(&raw.value)))
             }
             (
                 KeyRule::Whole(least, most) | KeyRule::Milliseconds(least, most),
@@ -112,7 +134,10 @@ impl<'d> SettingsReader<'d> {
                 self.refuse(rule, at, &format!("\"{}\"{hint}", shown(&word.value)))
             }
             (KeyRule::Text(..), Value::StringLit(raw)) => self.text(rule, &raw.value, at),
-            (KeyRule::List(rule), Value::Array(array)) => {
+            (KeyRule::ListOrWord(_, word), Value::StringLit(text)) if text.value == *word => {
+                Some(json!(word).into())
+            }
+            (KeyRule::List(rule) | KeyRule::ListOrWord(rule, _), Value::Array(array)) => {
                 let items = array.elements.iter().enumerate();
                 let mut previous = "";
                 let items = items.map(|(index, item)| {
@@ -139,7 +164,10 @@ impl<'d> SettingsReader<'d> {
                 self.refuse_duplicates(object, at.path);
                 self.refuse_unknown(section, object, at.path);
                 let keys = section.keys.iter();
-                let read = keys.map(|key| (key.name, self.key(key, object, at.path)));
+                let read = keys.map(|key| {
+                    let read = self.key(key, object, at.path);
+                    (key.name, read.or_else(|| self.fallback(key)))
+                });
                 // Every key is looked at before one may give up.
                 joined(read.collect())
             }
@@ -193,7 +221,8 @@ impl<'d> SettingsReader<'d> {
     fn key(&mut self, key: &Key, object: &Object<'_>, path: &str) -> Option<Resolved> {
         let key_path = join(path, key.name);
         let read = if let Some(property) = object.get(key.name) {
-            self.read(&key.rule, Written::new(&property.value, &key_path))
+            let written = self.written_key(&key_path);
+            self.read(&key.rule, Written::new(&property.value, &written))
         } else if let Some(default) = key.default {
             self.read_default(&key.rule, default, &key_path)
         } else {
@@ -210,25 +239,54 @@ impl<'d> SettingsReader<'d> {
         }
     }
 
-    fn read_default(&mut self, rule: &KeyRule, default: &str, path: &str) -> Option<Resolved> {
+    /// Path of a key, as the file calls it.
+    pub(super) fn written_key(&self, path: &str) -> String {
+        let mut written = self.written_keys.iter();
+        let written = written.find(|(ours, _)| ours == path);
+        written.map_or(path, |(_, written)| written).to_owned()
+    }
+
+    /// What holds for a key of a server that cannot be read. The server is not used; the rest of it is shown.
+    fn fallback(&mut self, key: &Key) -> Option<Resolved> {
+        self.server_problems.as_ref()?;
+        self.read_default(&key.rule, key.default?, key.name)
+    }
+
+    pub(super) fn read_default(
+        &mut self,
+        rule: &KeyRule,
+        default: &str,
+        path: &str,
+    ) -> Option<Resolved> {
         match parse_literal(default) {
             Some(Value::NullKeyword(_)) | None => Some(Resolved::default()),
             Some(value) => self.read(rule, Written::new(&value, path)),
         }
     }
 
-    /// Notes something that is allowed and dangerous.
+    /// Notes something that is allowed and dangerous, or read otherwise than who wrote it may think.
     pub(super) fn warn(&mut self, message: impl FnOnce() -> String) {
-        if self.warnings.len() < LISTED_WARNINGS {
-            self.warnings.push(message());
+        match self.warnings.len().cmp(&LISTED_WARNINGS) {
+            Ordering::Less => self.warnings.push(message()),
+            Ordering::Equal => self.warnings.push("… and more warnings".to_owned()),
+            Ordering::Greater => {}
         }
+    }
+
+    /// Notes such a thing about a part of the tree.
+    pub(super) fn warn_at(&mut self, part: &impl Ranged, message: impl FnOnce() -> String) {
+        let (document, offset) = (self.document, part.start());
+        self.warn(|| document.problem(offset, &message()).1);
     }
 
     /// Notes a problem with a part of the tree.
     pub(super) fn report(&mut self, part: &impl Ranged, message: impl FnOnce() -> String) {
         let (document, offset) = (self.document, part.start());
-        self.problems
-            .add_with(|| document.problem(offset, &message()));
+        let problem = || document.problem(offset, &message());
+        match &mut self.server_problems {
+            Some(problems) => problems.add_with(problem),
+            None => self.problems.add_with(problem),
+        }
     }
 
     /// Notes what was found in place of what is allowed.
@@ -325,6 +383,7 @@ pub(super) fn defaults(section: &'static Section) -> Json {
     let references = References {
         environment: &environment,
         folder: Path::new(""),
+        data_dir: Path::new(""),
     };
     let document = Document::default();
     let mut reader = SettingsReader::new(&document, &references);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::clients::entries;
 use super::text::{SERVER_NAME, SERVER_NAME_PATTERN, TextRule};
 
 /// Section of the file; [`section!`](super::keys::section::section) writes it.
@@ -30,6 +31,8 @@ pub(super) enum KeyRule {
     Flag,
     /// A string that is taken as it stands.
     AnyString,
+    /// A string that is taken as it stands, if the rule allows it.
+    Plain(TextRule),
     /// The name of a server.
     ServerName,
     /// A whole number between two bounds.
@@ -44,6 +47,8 @@ pub(super) enum KeyRule {
     Text(TextRule, TextKind),
     /// An array.
     List(&'static KeyRule),
+    /// An array, or one word in its place.
+    ListOrWord(&'static KeyRule, &'static str),
     /// An object whose keys the person chooses: the rule of the keys and that of the values.
     Entries(TextRule, &'static KeyRule),
     /// A section.
@@ -86,11 +91,9 @@ impl KeyRule {
                 format!("a duration from {from} to {to} such as \"30s\"")
             }
             Self::Choice(words) => quoted(words),
-            Self::Text(text, _) => text.allowed.to_owned(),
-            Self::List(item) => match item.allowed().strip_prefix("a ") {
-                Some(noun) => format!("an array, each item a {noun}"),
-                None => "an array".to_owned(),
-            },
+            Self::Text(text, _) | Self::Plain(text) => text.allowed.to_owned(),
+            Self::List(item) => array_of(item),
+            Self::ListOrWord(item, word) => format!("{}, or \"{word}\"", array_of(item)),
             Self::Entries(..) | Self::Nested(_) => "an object".to_owned(),
             Self::Servers(_) => {
                 "an object with a key for each server, or an array of objects with a name"
@@ -104,7 +107,7 @@ impl KeyRule {
     pub(super) fn schema(&self) -> Value {
         match self {
             Self::Flag => json!({ "type": "boolean" }),
-            Self::AnyString | Self::Text(..) => json!({ "type": "string" }),
+            Self::AnyString | Self::Plain(_) | Self::Text(..) => json!({ "type": "string" }),
             Self::ServerName => json!({ "type": "string", "pattern": SERVER_NAME_PATTERN }),
             Self::Whole(least, most) | Self::Milliseconds(least, most) => {
                 json!({ "type": "integer", "minimum": least, "maximum": most })
@@ -112,6 +115,9 @@ impl KeyRule {
             Self::Span(..) => json!({ "type": "string", "examples": ["30s", "10m"] }),
             Self::Choice(words) => json!({ "type": "string", "enum": words }),
             Self::List(item) => json!({ "type": "array", "items": item.schema() }),
+            Self::ListOrWord(item, word) => json!({
+                "oneOf": [{ "type": "array", "items": item.schema() }, { "const": word }],
+            }),
             Self::Entries(_, value) => {
                 json!({ "type": "object", "additionalProperties": value.schema() })
             }
@@ -164,7 +170,7 @@ impl Key {
     }
 }
 
-/// The map form has no `name`; the array form needs it.
+/// The map form has no `name`; the array form needs it. Both admit what clients write, which is read in our words.
 fn schema_of_servers(server: &Section) -> Value {
     let (mut in_map, mut in_array) = (server.schema(), server.schema());
     if let Some(properties) = in_map["properties"].as_object_mut() {
@@ -172,18 +178,22 @@ fn schema_of_servers(server: &Section) -> Value {
     }
     in_array["required"] = json!(["name"]);
     for server in [&mut in_map, &mut in_array] {
-        server["oneOf"] = json!([{ "required": ["command"] }, { "required": ["url"] }]);
+        entries::admit(server);
     }
     json!({
         "oneOf": [
-            {
-                "type": "object",
-                "propertyNames": { "pattern": SERVER_NAME_PATTERN },
-                "additionalProperties": in_map,
-            },
+            { "type": "object", "additionalProperties": in_map },
             { "type": "array", "items": in_array },
         ],
     })
+}
+
+/// Array of such items, in words.
+fn array_of(item: &KeyRule) -> String {
+    match item.allowed().strip_prefix("a ") {
+        Some(noun) => format!("an array, each item a {noun}"),
+        None => "an array".to_owned(),
+    }
 }
 
 /// Words in quotes, with commas between them.

@@ -4,99 +4,113 @@ use std::collections::HashMap;
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
+use mcpproxy_redact::mask::MASKED;
 use serde_json::{Map, Value as Json, json};
 
-use super::problem::shown;
+use super::clients::entries::{self, Rewritten};
+use super::clients::env_file;
+use super::clients::listed::{self, ListForm, WrittenServer};
+use super::problem::{Problems, shown};
 use super::reader::{Resolved, SettingsReader, Written, join};
 use super::rules::{KeyRule, Section, quoted};
+use super::secret::Secret;
 use super::secret::credentials::{self, StringContext};
-use super::text::{ADMIN_SERVER, SERVER_NAME};
+use super::text::SERVER_NAME;
 
 /// Values of `type` for servers that have a `url`.
 const HTTP_TYPES: [&str; 3] = ["http", "streamable-http", "sse"];
 
+/// Entry of a server, with its path in the file.
+struct ServerEntry<'v> {
+    path: String,
+    listed: WrittenServer<'v>,
+}
+
 impl SettingsReader<'_> {
     /// Reads every server of an array or an object, in the order of the file.
     pub(super) fn servers(&mut self, keys: &'static Section, at: Written<'_>) -> Option<Resolved> {
-        let (mut servers, mut seen) = (Vec::new(), HashMap::new());
-        if let Value::Array(array) = at.value {
-            for (index, item) in array.elements.iter().enumerate() {
-                let path = format!("{}[{index}]", at.path);
-                servers.push(self.item(keys, Written::new(item, &path), &mut seen));
-            }
-        } else if let Value::Object(object) = at.value {
-            self.refuse_duplicates(object, at.path);
-            for entry in &object.properties {
-                let name = entry.name.as_str();
-                let path = join(at.path, name);
-                self.check_name(&entry.name, name);
-                if let Some(key) = entry.value.as_object().and_then(|one| one.get("name")) {
-                    self.report(key, || {
-                        format!("{path}: 'name' belongs to the array form of mcpServers, here the key is the name")
-                    });
-                }
-                servers.push(self.server(keys, Written::new(&entry.value, &path), name));
-            }
-        }
         let (mut values, mut entries) = (Vec::new(), Map::new());
-        for server in servers {
-            let Resolved { value, shown } = server?;
-            entries.insert(value["name"].as_str().unwrap_or_default().to_owned(), shown);
+        for entry in self.entries_of(at) {
+            let WrittenServer { name, written, .. } = &entry.listed;
+            let known = self.warnings.len();
+            if name != written {
+                self.warn_at(entry.listed.value, || {
+                    let (path, allowed) = (&entry.path, SERVER_NAME.allowed);
+                    format!("{path}: the server is called '{name}' here, names are {allowed}")
+                });
+            }
+            let Resolved { value, shown } = self.server(keys, &entry)?;
+            let of_entry = self.warnings.get(known..).unwrap_or_default().iter();
+            let of_entry = of_entry.map(|warning| (name.clone(), warning.clone()));
+            self.entry_warnings.extend(of_entry);
+            entries.insert(name.clone(), shown);
             values.push(value);
         }
         let (value, shown) = (Json::Array(values), Json::Object(entries));
         Some(Resolved { value, shown })
     }
 
-    /// Reads a server of the array form.
-    fn item(
-        &mut self,
-        keys: &'static Section,
-        at: Written<'_>,
-        seen: &mut HashMap<String, usize>,
-    ) -> Option<Resolved> {
-        let item = at.value.as_object();
-        let name = item.and_then(|item| item.get_string("name"));
-        let server = self.server(keys, at, name.map_or("", |name| &name.value));
-        let Some(name) = name else {
-            // A name that is no string has been reported, and so has an item that is no object.
-            if item.is_some_and(|item| item.get("name").is_none()) {
-                self.report(at.value, || {
-                    let (path, allowed) = (at.path, SERVER_NAME.allowed);
-                    format!("missing key 'name' in {path}, allowed: {allowed}")
-                });
-            }
-            return None;
-        };
-        self.check_name(name, &name.value);
-        if let Some(first) = seen.insert(name.value.to_string(), name.start()) {
-            let what = || format!("server name '{}'", shown(&name.value));
-            self.report_duplicate(name, what, first);
+    /// Entries of both forms, with their names. What is wrong with the list itself is a problem of the file.
+    fn entries_of<'v>(&mut self, at: Written<'v>) -> Vec<ServerEntry<'v>> {
+        if let Value::Object(object) = at.value {
+            self.refuse_duplicates(object, at.path);
         }
-        server
+        let mut seen = HashMap::new();
+        let entries = listed::servers(&[at.value]).into_iter().map(|listed| {
+            let path = match listed.form {
+                ListForm::Map => join(at.path, &listed.written),
+                ListForm::Array => format!("{}[{}]", at.path, listed.place),
+            };
+            let entry = listed.value.as_object();
+            let named = entry.and_then(|entry| entry.get_string("name"));
+            if listed.form == ListForm::Array
+                && let Some(name) = named
+                && let Some(first) = seen.insert(name.value.to_string(), name.start())
+            {
+                let what = || format!("server name '{}'", shown(&name.value));
+                self.report_duplicate(name, what, first);
+            }
+            ServerEntry { path, listed }
+        });
+        entries.collect()
     }
 
-    /// Reads a server of this name; what its references lack becomes its problem and no other
-    /// server's. It is shown with the keys that go with its transport.
-    fn server(&mut self, keys: &'static Section, at: Written<'_>, name: &str) -> Option<Resolved> {
-        // Looks at the tree, not at what was read of it, so that it speaks up beside other problems.
-        if let Some(object) = at.value.as_object() {
-            self.check_transport(object, at.path);
-        }
-        self.server_problems = Some(Vec::new());
+    /// Reads a server; what is wrong in its entry is its problem and no other server's. It is shown with the keys that
+    /// go with its transport.
+    fn server(&mut self, keys: &'static Section, entry: &ServerEntry<'_>) -> Option<Resolved> {
+        let path = &*entry.path;
+        self.server_problems = Some(Problems::of_server());
         let known = self.secrets.len();
-        let read = self.read(&KeyRule::Nested(keys), at);
-        let problems = self.server_problems.take().unwrap_or_default();
+        let rewritten = self.in_our_words(keys, entry);
+        let (rewritten, variables) = match rewritten {
+            Some((object, variables)) => (Some(object), variables),
+            None => (None, Vec::new()),
+        };
+        let value = rewritten.as_ref().unwrap_or(entry.listed.value);
+        if let Some(object) = value.as_object() {
+            self.check_form(object, entry);
+            // Looks at the tree, not at what was read of it, so that it speaks up beside other problems.
+            self.check_transport(object, path);
+        }
+        let rule = KeyRule::Nested(keys);
+        let read = self.read(&rule, Written::new(value, path));
+        // Of an entry that is no object nothing is left.
+        let read = read.or_else(|| self.read_default(&rule, "{}", path));
+        self.written_keys.clear();
+        let problems = (self.server_problems.take()).unwrap_or_else(Problems::of_server);
+        self.problems_of_servers.add_all(&problems);
         let Resolved {
             mut value,
             mut shown,
         } = read?;
-        self.warn_of_arguments(&value["args"], at.path);
+        self.warn_of_arguments(&value["args"], path);
+        self.add_variables(variables, &mut value["env"], &mut shown["env"]);
         let secrets = self.secrets[known..].iter();
         let secrets = secrets.map(|one| json!({ "value": one.value, "parts": one.parts }));
         value["secrets"] = secrets.collect();
-        value["name"] = json!(name);
-        value["problem"] = json!((!problems.is_empty()).then(|| problems.join("; ")));
+        value["name"] = json!(entry.listed.name);
+        value["dangling"] = json!(std::mem::take(&mut self.dangling));
+        value["problems"] = json!(problems.into_lines());
         let foreign: &[&str] = match shown.get("url") {
             Some(_) => &["args", "env"],
             None => &["headers"],
@@ -115,6 +129,88 @@ impl SettingsReader<'_> {
         Some(Resolved { value, shown })
     }
 
+    /// The entry in the words of this program, with the variables of its file; nothing if it is no object.
+    fn in_our_words<'v>(
+        &mut self,
+        keys: &'static Section,
+        entry: &ServerEntry<'v>,
+    ) -> Option<(Value<'v>, Vec<(String, String)>)> {
+        let ours: Vec<&str> = keys.keys.iter().map(|key| key.name).collect();
+        let Rewritten {
+            object,
+            names,
+            env_file,
+            remarks,
+        } = entries::rewrite(entry.listed.value.as_object()?, &ours);
+        for (range, warning) in remarks.warnings {
+            self.warn_at(&range, || format!("{}: {warning}", entry.path));
+        }
+        for (range, problem) in remarks.problems {
+            self.report(&range, || format!("{}: {problem}", entry.path));
+        }
+        // Problems name the key that the file has.
+        let keys = object.properties.iter().map(|one| one.name.as_str());
+        let written = keys.zip(names).filter(|(key, name)| key != name);
+        self.written_keys = written
+            .map(|(key, name)| (join(&entry.path, key), join(&entry.path, &name)))
+            .collect();
+        let mut variables = Vec::new();
+        if let Some((range, file)) = env_file {
+            match env_file::read(self.references, &file) {
+                Ok(read) => {
+                    variables = read.variables;
+                    for warning in read.warnings {
+                        self.warn(|| format!("{}: envFile: {warning}", entry.path));
+                    }
+                }
+                Err(problem) => {
+                    self.report(&range, || format!("{}: envFile: {problem}", entry.path));
+                }
+            }
+        }
+        Some((Value::Object(object), variables))
+    }
+
+    /// Adds the variables of a file to those of an entry, which win. Their values are secrets, as those of references.
+    fn add_variables(
+        &mut self,
+        variables: Vec<(String, String)>,
+        env: &mut Json,
+        shown: &mut Json,
+    ) {
+        let Some(env) = env.as_array_mut() else {
+            return;
+        };
+        for (name, value) in variables {
+            if env.iter().any(|one| one[0] == name) {
+                continue;
+            }
+            let secret = Secret {
+                parts: vec![value.clone()],
+                value,
+            };
+            env.push(json!([name, { "value": secret.value, "parts": secret.parts }]));
+            shown[&name] = json!(MASKED);
+            let is_harmless = StringContext::of_name(&name) != StringContext::Named;
+            self.secrets.extend(secret.without_numbers(is_harmless));
+        }
+    }
+
+    /// A server of the map has its name as key, one of the array as a member.
+    fn check_form(&mut self, entry: &Object<'_>, written: &ServerEntry<'_>) {
+        let path = &written.path;
+        match (written.listed.form, entry.get("name")) {
+            (ListForm::Map, Some(name)) => self.warn_at(name, || {
+                format!("{path}: 'name' is not used here: the key is the name")
+            }),
+            (ListForm::Array, None) => self.report(entry, || {
+                let allowed = SERVER_NAME.allowed;
+                format!("missing key 'name' in {path}, allowed: {allowed}")
+            }),
+            _ => {}
+        }
+    }
+
     /// Arguments are in the list of processes, which every user of the machine can read.
     fn warn_of_arguments(&mut self, arguments: &Json, path: &str) {
         let mut previous = "";
@@ -127,19 +223,6 @@ impl SettingsReader<'_> {
                     format!("{path}.args[{index}]: this looks like a credential, and every user of this machine can see the arguments of a process: give it to the server in 'env' if it can read it there")
                 });
             }
-        }
-    }
-
-    fn check_name(&mut self, part: &impl Ranged, name: &str) {
-        if name.eq_ignore_ascii_case(ADMIN_SERVER) {
-            self.report(part, || {
-                format!("server name '{name}' is taken by the tools of the gateway itself, allowed: any other name")
-            });
-        } else if !(SERVER_NAME.is_valid)(name) {
-            self.report(part, || {
-                let (name, allowed) = (shown(name), SERVER_NAME.allowed);
-                format!("server name '{name}' is not allowed, allowed: {allowed}")
-            });
         }
     }
 
@@ -159,7 +242,11 @@ impl SettingsReader<'_> {
                     });
                 }
                 (Some(_), None) => ("command", &["headers"], &["stdio"]),
-                (None, Some(_)) => ("url", &["args", "env", "working_dir"], &HTTP_TYPES),
+                (None, Some(_)) => (
+                    "url",
+                    &["args", "env", "inherit_env", "working_dir"],
+                    &HTTP_TYPES,
+                ),
             };
         for property in foreign.iter().filter_map(|key| server.get(key)) {
             // Some clients always write an empty list or object.
@@ -169,9 +256,11 @@ impl SettingsReader<'_> {
                 _ => false,
             };
             if !is_empty {
-                let key = property.name.as_str();
-                self.report(property, || {
-                    format!("{path}: '{key}' has no meaning for a server with '{transport}'")
+                let key = self.written_key(&join(path, property.name.as_str()));
+                self.warn_at(property, || {
+                    format!(
+                        "{key} is not used here: it has no meaning for a server with '{transport}'"
+                    )
                 });
             }
         }

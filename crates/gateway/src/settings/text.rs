@@ -96,6 +96,14 @@ pub(super) const VARIABLE_NAME: TextRule = TextRule {
     is_valid: |text| !text.is_empty() && !text.contains(['=', '\0']),
 };
 
+/// Rule of the name of a variable that a server inherits. Those of the gateway itself are for no server.
+pub(super) const INHERITED_NAME: TextRule = TextRule {
+    allowed: "a name of a variable that does not begin with MCPPROXY_",
+    is_valid: |text| {
+        (VARIABLE_NAME.is_valid)(text) && !text.to_ascii_uppercase().starts_with("MCPPROXY_")
+    },
+};
+
 impl From<Secret> for StoreAddress {
     fn from(address: Secret) -> Self {
         match address.expose() {
@@ -103,6 +111,15 @@ impl From<Secret> for StoreAddress {
             _ => Self::Postgres(address),
         }
     }
+}
+
+/// Whether it is the name of a variable, as shells have it.
+pub(super) fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|one: char| one.is_ascii_digit())
+        && name
+            .bytes()
+            .all(|one| one.is_ascii_alphanumeric() || one == b'_')
 }
 
 /// The address a text stands for.

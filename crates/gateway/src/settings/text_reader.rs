@@ -36,9 +36,12 @@ impl SettingsReader<'_> {
             return None;
         };
         let Written { value, path } = at;
-        if let Err(problem) = references::check(raw) {
-            self.report(value, || format!("{path}: {problem}"));
-            return None;
+        match references::secret_names(raw) {
+            Ok(names) => self.secret_names.extend(names),
+            Err(problem) => {
+                self.report(value, || format!("{path}: {problem}"));
+                return None;
+            }
         }
         // What references will make of it cannot be known here.
         if !raw.contains("${") && !is_valid(raw) {
@@ -47,7 +50,17 @@ impl SettingsReader<'_> {
         if self.given.iter().any(|(key, _)| *key == path) {
             return Some(Resolved::default());
         }
-        let problem = match self.references.expand(raw) {
+        let own = self
+            .server_problems
+            .as_ref()
+            .and_then(|_| references::own_variable(raw));
+        let expansion = match own {
+            Some(own) => Err(format!(
+                "{own} belongs to the gateway itself, no server gets it"
+            )),
+            None => self.references.expand(raw),
+        };
+        let problem = match expansion {
             Ok(Expansion { text, warnings }) if is_valid(text.expose()) => {
                 for warning in warnings {
                     self.warn(|| format!("{path}: {warning}"));
@@ -58,17 +71,23 @@ impl SettingsReader<'_> {
             Ok(_) => {
                 format!("its references give a value that is not allowed, allowed: {allowed}")
             }
-            Err(problem) => problem,
+            Err(problem) => {
+                self.dangling += 1;
+                problem
+            }
         };
-        let problem = format!("{path}: {problem}");
-        let Some(problems) = &mut self.server_problems else {
-            self.report(value, || problem);
-            return None;
-        };
+        self.report(value, || format!("{path}: {problem}"));
         // It concerns one server only, which keeps the string as it was written.
-        problems.push(problem);
+        self.server_problems.as_ref()?;
         let raw = if kind == TextKind::Hidden { "" } else { raw };
-        Some(self.resolve(kind, path, Secret::new(raw)))
+        let rest = references::without(raw);
+        if credentials::find(&rest, self.context_of(kind)).is_empty() {
+            // References are no secrets, under whatever name: masked, they would be missing in their own problem.
+            let value = json!({ "value": raw, "parts": [] });
+            let shown = json!(raw);
+            return Some(Resolved { value, shown });
+        }
+        Some(self.resolve(kind, path, Secret::new(rest)))
     }
 
     /// Whether a string without references holds a secret, so that who reads the file knows it.
@@ -98,7 +117,7 @@ impl SettingsReader<'_> {
                 &mut self.server_problems,
             ) {
                 (Ok(full), _) => text.value = full,
-                (Err(_), Some(problems)) => problems.push(not_utf8(path)),
+                (Err(_), Some(problems)) => problems.add_with(|| ((0, 0), not_utf8(path))),
                 (Err(_), None) => self.problems.add_with(|| ((0, 0), not_utf8(path))),
             }
         }

@@ -19,6 +19,7 @@ use super::api_key::{KEY_FILE, present_key};
 use super::keys::{Settings, TlsSettings};
 use super::load_from;
 use super::problem::SettingsError;
+use super::protection::secret_files;
 use super::secret::Secret;
 use super::sources::{Locations, Sources};
 
@@ -150,7 +151,7 @@ impl Reloader {
                 signal.notify_one();
             }
         });
-        let certificate = certificate_files(running.tls.as_ref());
+        let others = other_files(&running);
         let this = Self {
             load,
             locations: Locations {
@@ -165,15 +166,15 @@ impl Reloader {
             watched: Vec::new(),
             followed,
         };
-        this.follow(certificate);
+        this.follow(others);
         Ok(this)
     }
 
-    /// Follows the configuration file, the key file and these.
-    fn follow(&self, certificate: impl IntoIterator<Item = PathBuf>) {
+    /// Follows the configuration file, the key file and these others.
+    fn follow(&self, others: impl IntoIterator<Item = PathBuf>) {
         let key = self.locations.data_dir.join(KEY_FILE);
         let own = [self.locations.config_file.clone(), key];
-        let files = own.into_iter().chain(certificate).collect();
+        let files = own.into_iter().chain(others).collect();
         self.followed.store(Arc::new(files));
     }
 
@@ -190,7 +191,7 @@ impl Reloader {
             Err(error) => Err(error.to_string()),
         };
         match &outcome {
-            Ok(settings) => self.follow(certificate_files(settings.tls.as_ref())),
+            Ok(settings) => self.follow(other_files(settings)),
             // Mending one of them has to be noticed, too.
             Err(SettingsError::Certificate(_, files)) => self.follow(files.clone()),
             Err(_) => {}
@@ -256,10 +257,13 @@ fn known_key(settings: &Settings) -> Option<Result<Secret, String>> {
     key.transpose()
 }
 
-/// Files of the certificate that the settings name.
-fn certificate_files(tls: Option<&TlsSettings>) -> Vec<PathBuf> {
-    let files = tls.into_iter().flat_map(TlsSettings::files);
-    files.map(Path::to_owned).collect()
+/// Files of the certificate and of the secrets that the settings name.
+fn other_files(settings: &Settings) -> Vec<PathBuf> {
+    let certificate = settings.tls.iter().flat_map(TlsSettings::files);
+    let certificate = certificate.map(Path::to_owned);
+    let secrets = settings.secret_names.iter();
+    let secrets = secrets.map(|name| secret_files::path(&settings.data_dir, name));
+    certificate.chain(secrets).collect()
 }
 
 /// Whether an event may have changed one of the files: it is about the file, a folder on the way to it, or the link that

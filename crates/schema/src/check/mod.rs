@@ -112,7 +112,15 @@ impl<'a> Check<'a> {
         let mut own = (seen.is_some() || subschema.tracks).then(Seen::default);
         let mut is_valid = true;
         for keyword in &subschema.keywords {
-            if !self.keyword(keyword, value, place, found.as_deref_mut(), own.as_mut()) {
+            let beside = &subschema.keywords;
+            if !self.keyword(
+                keyword,
+                beside,
+                value,
+                place,
+                found.as_deref_mut(),
+                own.as_mut(),
+            ) {
                 is_valid = false;
                 if found
                     .as_ref()
@@ -132,6 +140,7 @@ impl<'a> Check<'a> {
     fn keyword(
         &mut self,
         keyword: &'a Keyword,
+        beside: &'a [Keyword],
         value: &'a Value,
         place: Place<'_>,
         found: Found<'_, 'a>,
@@ -174,7 +183,11 @@ impl<'a> Check<'a> {
             Keyword::UnevaluatedProperties(rest) => {
                 self.unevaluated_properties(*rest, value, place, found, seen)
             }
-            Keyword::Required(names) => self.required(names, value, place, found),
+            Keyword::Required(names) => {
+                // Only a message needs them.
+                let known = found.as_ref().map_or(&[][..], |_| named_properties(beside));
+                self.required(names, known, value, place, found)
+            }
             Keyword::DependentRequired(each) => self.dependent_required(each, value, place, found),
             Keyword::PropertyNames(id) => self.property_names(*id, value, place, found),
             simple => match self.simple(simple, value) {
@@ -187,6 +200,15 @@ impl<'a> Check<'a> {
     fn is_never(&self, id: SubschemaId) -> bool {
         matches!(self.schema.subschemas[id].keywords[..], [Keyword::Never])
     }
+}
+
+/// Names of the properties that keywords name.
+fn named_properties(keywords: &[Keyword]) -> &[String] {
+    let named = keywords.iter().find_map(|keyword| match keyword {
+        Keyword::Properties(properties) => Some(properties.names.as_slice()),
+        _ => None,
+    });
+    named.unwrap_or_default()
 }
 
 impl<'a> Seen<'a> {

@@ -108,6 +108,7 @@ impl<'a> Check<'a> {
     pub(super) fn required(
         &mut self,
         names: &'a [String],
+        known: &'a [String],
         value: &'a Value,
         place: Place<'_>,
         mut found: Found<'_, 'a>,
@@ -118,7 +119,8 @@ impl<'a> Check<'a> {
         self.spend(names.len());
         let mut is_valid = true;
         for name in names.iter().filter(|name| !has(members, name)) {
-            is_valid = told(Kind::Required(name), value, place, found.as_deref_mut());
+            let kind = Kind::Required { name, known };
+            is_valid = told(kind, value, place, found.as_deref_mut());
             if found.is_none() {
                 break;
             }
@@ -136,7 +138,7 @@ impl<'a> Check<'a> {
         let mut is_valid = true;
         for (name, names) in each {
             if value.get(name).is_some() {
-                is_valid &= self.required(names, value, place, found.as_deref_mut());
+                is_valid &= self.required(names, &[], value, place, found.as_deref_mut());
             }
         }
         is_valid

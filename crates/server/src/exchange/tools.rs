@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpproxy_gateway::client::ClientLink;
-use mcpproxy_gateway::{CallRequest, Code, Failure, Gateway, menu};
+use mcpproxy_gateway::{Code, Failure, Gateway, menu};
 use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_wire::meta::ServerIdentity;
 use mcpproxy_wire::{Json, Method, Protocol, ResultText, RpcError, stateless};
@@ -40,7 +40,7 @@ pub(crate) async fn call(
             (outcome, result)
         }
         (Endpoint::Menu, Some(variant)) => {
-            let outcome = match CallRequest::parse(variant, arguments) {
+            let outcome = match gateway.read_call(variant, arguments) {
                 Ok(call) => gateway.call(call, caller, client).await,
                 Err(unreadable) => gateway.refuse_call(unreadable, caller).await,
             };

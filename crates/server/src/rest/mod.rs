@@ -5,6 +5,7 @@ mod body;
 #[cfg(feature = "openapi")]
 mod described;
 pub(crate) mod events;
+pub(crate) mod index;
 pub(crate) mod openapi;
 pub(crate) mod servers;
 pub(crate) mod status;

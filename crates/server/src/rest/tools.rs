@@ -7,7 +7,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use http::StatusCode;
 use mcpproxy_gateway::search::ToolListRequest;
-use mcpproxy_gateway::{CallRequest, Code, Failure};
+use mcpproxy_gateway::{Code, Failure};
 use mcpproxy_policy::{Caller, Operation};
 use mcpproxy_wire::Json;
 use mcpproxy_wire::json::{Fields, to_text};
@@ -116,7 +116,7 @@ pub(crate) async fn call_tool(
             let size = arguments.text().len();
             gateway.refuse_unread(&name, size, failure, &caller).await
         }
-        Some(variant) => match CallRequest::parse(variant, &arguments) {
+        Some(variant) => match gateway.read_call(variant, &arguments) {
             Ok(request) => gateway.call(request, &caller, None).await,
             Err(unreadable) => gateway.refuse_call(unreadable, &caller).await,
         },

@@ -34,7 +34,9 @@ impl<'a> CallSlot<'a> {
         caller: &Caller,
         deadline: Instant,
     ) -> Result<Self, CallError> {
-        let slot = until_deadline(deadline, false, upstream.slots.acquire(caller)).await?;
+        let slot = until_deadline(deadline, false, upstream.slots.acquire(caller)).await;
+        // Those before it may wait for the server to start.
+        let slot = slot.map_err(|late| upstream.readiness.explained(late))?;
         upstream.touch();
         Ok(Self {
             upstream,

@@ -1,4 +1,4 @@
-//! Life of one upstream: its task, its readiness, the refresher of its lists, and the slots for calls.
+//! Life of one upstream: its task, its readiness, its start, the refresher of its lists, and the slots for calls.
 
 pub(crate) mod call_slots;
 pub(crate) mod change_counters;
@@ -6,4 +6,5 @@ pub(crate) mod fair_slots;
 pub(crate) mod readiness;
 mod refresher;
 pub(crate) mod shared;
+mod start;
 pub(crate) mod task;

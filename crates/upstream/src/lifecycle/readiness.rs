@@ -16,7 +16,7 @@ use crate::client::incoming::Announcements;
 use crate::offerings::OfferedLists;
 use crate::offerings::subscriptions::ResourceSubscriptions;
 use crate::protocol::connection::UpstreamConnection;
-use crate::{CallError, UpstreamState};
+use crate::{CallError, StartAttempt, StartWait, UpstreamState};
 
 /// Time for which a failure answers callers at once instead of being tried again.
 const FAILURE_STANDS_FOR: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ impl Readiness {
     /// Readiness of an upstream that starts.
     pub(crate) fn new() -> Self {
         let facts = watch::Sender::new(ReadinessFacts {
-            state: UpstreamState::Starting,
+            state: UpstreamState::Starting(StartAttempt::begin(1, StartWait::Answer, None)),
             connection: None,
             failures: 0,
             failed_at: Instant::now(),
@@ -190,7 +190,31 @@ impl Readiness {
                 let _ = watcher.changed().await;
             }
         };
-        until_deadline(deadline, false, waiting).await?
+        let waited = until_deadline(deadline, false, waiting).await;
+        waited.map_err(|late| self.explained(late))?
+    }
+
+    /// Error of a wait that took too long, with what the server was doing, if it was starting.
+    pub(super) fn explained(&self, late: CallError) -> CallError {
+        match (&late, &self.read().state) {
+            (CallError::Timeout { after, .. }, UpstreamState::Starting(start)) => {
+                CallError::StillStarting {
+                    after: *after,
+                    start: Box::new(start.clone()),
+                }
+            }
+            _ => late,
+        }
+    }
+
+    /// Waits until the upstream is starting no more.
+    pub(crate) async fn started(&self) {
+        let is_started =
+            |facts: &ReadinessFacts| !matches!(facts.state, UpstreamState::Starting(_));
+        let mut watcher = self.facts.subscribe();
+        // Where it waits for its turn, it sees that somebody waits for it.
+        self.wake_task.notify_one();
+        let _ = watcher.wait_for(is_started).await;
     }
 
     /// Waits until the upstream has stopped for good.
@@ -262,6 +286,13 @@ impl ReadinessFacts {
         })
     }
 
+    /// Takes note of what a starting server waits for now.
+    pub(super) fn set_wait(&mut self, wait: StartWait) {
+        if let UpstreamState::Starting(start) = &mut self.state {
+            start.waiting_for = wait;
+        }
+    }
+
     /// Takes the failure or the loss of the upstream.
     pub(crate) fn set_failed(&mut self, state: UpstreamState) {
         self.state = state;
@@ -294,11 +325,16 @@ impl ReadinessWait {
                 }
                 outcome.map(|outcome| outcome.map(|()| live))
             }
-            UpstreamState::Starting => None,
+            UpstreamState::Starting(_) => None,
             UpstreamState::Idle => {
                 facts.is_wanted = true;
                 None
             }
+            UpstreamState::Failed {
+                reason,
+                retry_in: None,
+                ..
+            } => Some(Err(CallError::unavailable(Arc::clone(reason)))),
             UpstreamState::Failed { reason, .. } => {
                 let is_old = facts.failed_at.elapsed() >= FAILURE_STANDS_FOR;
                 match self.failures_seen {

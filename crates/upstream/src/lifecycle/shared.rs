@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::fair_slots::FairSlots;
 use super::readiness::{LiveConnection, Need, Readiness};
+use crate::process::server_log::{LogSource, ServerLog};
 use crate::process::stderr::StderrTail;
 use crate::{CallError, Runtime, Spec, lock};
 
@@ -15,7 +16,10 @@ pub(crate) struct SharedUpstream {
     pub(crate) spec: Spec,
     pub(crate) runtime: Runtime,
     pub(crate) readiness: Arc<Readiness>,
-    pub(crate) tail: Arc<StderrTail>,
+    /// End of what the newest process wrote to its standard error.
+    pub(crate) tail: Mutex<Arc<StderrTail>>,
+    /// Log of all that its processes print; only programs have one.
+    pub(crate) log: Option<Arc<ServerLog>>,
     /// Mask for the upstream's secrets in what it says itself.
     pub(crate) mask: Mask,
     /// Slots for the calls that may run at the same time.
@@ -47,6 +51,26 @@ impl SharedUpstream {
                 Ok(Some(live.clone()))
             }
             _ => Ok(None),
+        }
+    }
+
+    /// Empty tail for the lines of a process that is going to start, in place of the one before.
+    pub(crate) fn begin_tail(&self) -> Arc<StderrTail> {
+        let tail = Arc::new(StderrTail::new(self.mask.clone()));
+        *lock(&self.tail) = Arc::clone(&tail);
+        tail
+    }
+
+    /// The last lines that the newest process wrote to its standard error, at most so many, secrets hidden.
+    pub(crate) fn last_lines(&self, most: usize) -> Vec<String> {
+        let tail = Arc::clone(&lock(&self.tail));
+        tail.last(most)
+    }
+
+    /// Writes a line of ours to the log of the server.
+    pub(crate) fn log(&self, text: &str) {
+        if let Some(log) = &self.log {
+            log.line(LogSource::Gateway, text.as_bytes());
         }
     }
 

@@ -38,23 +38,36 @@ pub(crate) struct Streams {
     pub(crate) errors: ChildStderr,
 }
 
+/// Reason why a process could not be started, for people. It names no path of the host.
+pub(crate) enum StartError {
+    /// Something that it needs is not there, or cannot be used. Nothing was started.
+    Missing(String),
+    /// The system did not do it.
+    Refused(String),
+}
+
 /// Variables of a process.
 type Variables = Vec<(OsString, OsString)>;
 
 impl Process {
-    /// Starts a server; the error is for people and names no path of the host.
-    pub(crate) fn start(spec: &StdioSpec, guard: Option<&Path>) -> Result<(Self, Streams), String> {
+    /// Starts a server.
+    pub(crate) fn start(
+        spec: &StdioSpec,
+        guard: Option<&Path>,
+    ) -> Result<(Self, Streams), StartError> {
         let environment = environment::of_child(spec);
-        environment::check(spec, &environment)?;
+        environment::check(spec, &environment).map_err(StartError::Missing)?;
         let guard = guard.filter(|_| cfg!(target_os = "linux"));
         let (mut command, preamble) = command(spec, guard, environment);
         let mut child = command.spawn().map_err(|error| {
             let (command, kind) = (&spec.command, error.kind());
-            format!("command '{command}' could not be started: {kind}")
+            let text = format!("command '{command}' could not be started: {kind}");
+            StartError::Refused(text)
         })?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(input), Some(output), Some(errors)) = streams else {
-            return Err("the streams of the process are missing".to_owned());
+            let text = "the streams of the process are missing";
+            return Err(StartError::Refused(text.to_owned()));
         };
         let is_guarded = guard.is_some();
         let streams = Streams {
@@ -117,7 +130,7 @@ fn command(spec: &StdioSpec, guard: Option<&Path>, environment: Variables) -> (C
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if let Some(directory) = &spec.working_dir {
+    if let Some(directory) = environment::folder(spec) {
         command.current_dir(directory);
     }
     // A group of its own: an interrupt typed at the gateway's terminal must not reach the

@@ -37,9 +37,8 @@ pub fn run(_arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::collections::HashMap;
     use std::ffi::OsString;
-    use std::fs::{self, File, OpenOptions};
+    use std::fs::{File, OpenOptions};
     use std::io::{self, Read, Write};
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::net::UnixStream;
@@ -57,6 +56,7 @@ mod linux {
 
     use super::{NOT_STARTED, SIGNAL_BASE};
     use crate::process::server_command::ServerCommand;
+    use crate::process::tree;
 
     /// Time that descendants have to end by themselves in an orderly stop.
     const GRACE: Duration = Duration::from_millis(500);
@@ -267,41 +267,9 @@ mod linux {
 
     /// Every process below this one, parents before children.
     fn descendants(ancestor: Pid) -> Vec<Pid> {
-        let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-        for (pid, parent) in processes() {
-            children.entry(parent).or_default().push(pid);
-        }
-        let mut found = vec![ancestor.as_raw_pid()];
-        let mut next = 0;
-        while next < found.len() {
-            if let Some(below) = children.remove(&found[next]) {
-                found.extend(below);
-            }
-            next += 1;
-        }
-        found[1..]
-            .iter()
-            .filter_map(|pid| Pid::from_raw(*pid))
-            .collect()
-    }
-
-    /// Every process that can be seen, with its parent.
-    fn processes() -> Vec<(i32, i32)> {
-        let Ok(entries) = fs::read_dir("/proc") else {
-            return Vec::new();
-        };
-        entries
-            .filter_map(|entry| {
-                let entry = entry.ok()?;
-                let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-                let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-                // The name in parentheses may contain anything, so what counts comes after
-                // the last one: state, then parent.
-                let (_, after_name) = stat.rsplit_once(')')?;
-                let parent = after_name.split_ascii_whitespace().nth(1)?.parse().ok()?;
-                Some((pid, parent))
-            })
-            .collect()
+        let below = tree::below(&tree::processes(), ancestor.as_raw_pid());
+        let below = below.iter();
+        below.filter_map(|one| Pid::from_raw(one.pid)).collect()
     }
 
     /// Collects every ended child; gives the server's status if it is among them, and whether no child

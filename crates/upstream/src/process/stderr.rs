@@ -1,22 +1,25 @@
-//! Last lines that a program wrote to its standard error.
+//! Last lines that a program wrote to its standard error. Each program has a tail of its own, so that nobody takes the
+//! lines of an attempt for those of another.
 //!
 //! The stream is read at full speed always, so that no program blocks on it, and only its
 //! end is kept, so that no program fills our memory.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use mcpproxy_redact::Mask;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::printed::PrintedLine;
+use super::server_log::ServerLog;
 use crate::lock;
 
 /// Most lines that are stored.
 const LINES: usize = 100;
 /// Most characters shown of one line.
 const LINE_BYTES: usize = 1024;
-/// Kept beyond that until the secrets are hidden, so that none is cut in half and shown.
-const MASK_BYTES: usize = 512;
+/// Bytes kept of one line until its secrets are hidden.
+const KEPT_BYTES: usize = LINE_BYTES + 512;
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -35,25 +38,38 @@ impl StderrTail {
         }
     }
 
-    /// Lines for people: oldest first, secrets hidden, control characters left out.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let lines = lock(&self.lines);
-        lines
-            .iter()
-            .map(|line| {
-                let text = String::from_utf8_lossy(line);
-                let shown: String = text.chars().filter(|one| !one.is_control()).collect();
-                self.mask.apply(&shown).chars().take(LINE_BYTES).collect()
-            })
-            .collect()
+    /// The last lines for people, at most so many: oldest first, secrets hidden, control characters left out and hidden
+    /// ones escaped.
+    ///
+    /// To hide secrets takes its time, so it is done for these lines alone, and not while the program waits to write.
+    pub(crate) fn last(&self, most: usize) -> Vec<String> {
+        let last: Vec<Vec<u8>> = {
+            let lines = lock(&self.lines);
+            let before = lines.len().saturating_sub(most);
+            lines.iter().skip(before).cloned().collect()
+        };
+        last.iter().map(|line| self.shown(line)).collect()
     }
 
-    /// Reads the stream to its end.
-    pub(crate) async fn drain(&self, mut stream: impl AsyncRead + Unpin) {
+    fn shown(&self, line: &[u8]) -> String {
+        let shown = PrintedLine::read(line, KEPT_BYTES, &self.mask).without_controls();
+        shown.chars().take(LINE_BYTES).collect()
+    }
+
+    /// Reads the stream to its end; all of it goes to the log as well.
+    pub(crate) async fn drain(
+        &self,
+        mut stream: impl AsyncRead + Unpin,
+        log: Option<&Arc<ServerLog>>,
+    ) {
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut open_line = false;
+        let mut log = log.map(ServerLog::stderr);
         while let Ok(read @ 1..) = stream.read(&mut chunk).await {
             open_line = self.take(&chunk[..read], open_line);
+            if let Some(log) = &mut log {
+                log.take(&chunk[..read]);
+            }
         }
     }
 
@@ -74,7 +90,7 @@ impl StderrTail {
                 lines.push_back(line);
             }
             if let Some(line) = lines.back_mut() {
-                let room = (LINE_BYTES + MASK_BYTES).saturating_sub(line.len());
+                let room = KEPT_BYTES.saturating_sub(line.len());
                 line.extend_from_slice(&part[..part.len().min(room)]);
             }
             open_line = end.is_none();
@@ -97,11 +113,22 @@ mod tests {
         }
         stream.extend_from_slice(&vec![b'x'; 5 * CHUNK_BYTES]);
         stream.extend_from_slice(b"\nend without a line break");
-        tail.drain(stream.as_slice()).await;
-        let lines = tail.lines();
+        tail.drain(stream.as_slice(), None).await;
+        let lines = tail.last(usize::MAX);
         assert_eq!(lines.len(), LINES);
         assert_eq!(lines[0], "line 902 ***");
         assert_eq!(lines[98].len(), LINE_BYTES);
         assert_eq!(lines[99], "end without a line break");
+        assert_eq!(tail.last(2), lines[98..]);
+        assert!(tail.last(0).is_empty());
+    }
+
+    #[tokio::test]
+    async fn status_showed_the_beginning_of_a_long_secret_and_marks_of_direction() {
+        let secret = "0123456789-abcdef".repeat(400);
+        let tail = StderrTail::new(Mask::new([secret.clone()]));
+        let printed = format!("key {secret}\n\u{202e}desrever\u{200b}\n");
+        tail.drain(printed.as_bytes(), None).await;
+        assert_eq!(tail.last(usize::MAX), ["key ***", r"\u202edesrever\u200b"]);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Servers with sessions do not know the request. Most refuse it, some say nothing, some end over it,
 //! and one that is still starting says nothing either. A program is started once wherever that
-//! is enough: a probe in vain is followed by the greeting with a session on the same connection.
+//! is enough: a probe in vain is followed by the greeting with a session on the same connection, and one that is busy
+//! starting is waited for.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -25,67 +26,109 @@ pub(crate) enum ProbeOutcome {
     /// No sessions. The connection goes on.
     Stateless(Greeting),
     /// Sessions, of which one was opened on this connection.
-    Session(Greeting),
+    Session {
+        greeting: Greeting,
+        /// Protocol to speak the next time.
+        next_time: Protocol,
+    },
     /// Protocol to speak on another connection: this one is of no more use.
-    Elsewhere(Protocol),
+    Elsewhere {
+        protocol: Protocol,
+        /// Whether the server said so. Neither silence nor a connection that breaks off says anything of the next time.
+        is_said: bool,
+    },
     /// Server not there to be probed.
     Unreachable(CallError),
 }
 
-/// Probes the server at the other end of a new connection without sessions; waits so long where it is silent.
+/// Probes a server over HTTP, at the other end of a new connection without sessions; waits so long where it is silent.
 pub(crate) async fn probe(
     connection: &UpstreamConnection,
     silence: Duration,
     deadline: Instant,
 ) -> ProbeOutcome {
-    if connection.is_program() {
-        return probe_program(connection, silence, deadline).await;
-    }
     let until = deadline.min(Instant::now() + silence);
     match timeout_at(until, connection.discover(deadline)).await {
         Ok(Err(error @ CallError::Disconnected { sent: false, .. })) => {
             ProbeOutcome::Unreachable(error)
         }
+        Ok(Err(CallError::Disconnected { .. } | CallError::Timeout { .. })) | Err(_) => {
+            ProbeOutcome::Elsewhere {
+                protocol: Protocol::Session,
+                is_said: false,
+            }
+        }
         Ok(response) => judge(&response),
-        Err(_) => ProbeOutcome::Elsewhere(Protocol::Session),
     }
 }
 
-async fn probe_program(
+/// Probes a program. `silent` ends when it has shown no sign of life for a while, or was busy for long; `second_wait` is
+/// how long the second of two responses may take after the first.
+pub(crate) async fn probe_program(
     connection: &UpstreamConnection,
-    silence: Duration,
+    silent: impl Future<Output = ()>,
+    second_wait: Duration,
     deadline: Instant,
 ) -> ProbeOutcome {
     let session = connection.in_session();
     let mut discovery = pin!(connection.discover(deadline));
-    if let Ok(response) = timeout(silence, &mut discovery).await {
+    let early = tokio::select! {
+        biased;
+        response = &mut discovery => Some(response),
+        () = silent => None,
+    };
+    if let Some(response) = early {
         return match judge(&response) {
             // The server understood that it was asked something.
-            ProbeOutcome::Elsewhere(Protocol::Session)
-                if matches!(response, Ok(_) | Err(CallError::Rpc(_))) =>
-            {
+            ProbeOutcome::Elsewhere {
+                protocol: Protocol::Session,
+                ..
+            } if matches!(response, Ok(_) | Err(CallError::Rpc(_))) => {
                 settled(session.greet(deadline).await)
             }
             judged => judged,
         };
     }
-    // It is still starting, or ignores what it does not know. The greeting with a session goes out as
-    // well, and what is answered first shows which of the two it is.
+    // It is still starting and waits for something itself, or ignores what it does not know. The greeting with a session
+    // goes out as well, and what is answered shows which of the two it is.
     let mut greeting = pin!(session.greet(deadline));
     tokio::select! {
         biased;
         response = &mut discovery => match judge(&response) {
-            ProbeOutcome::Elsewhere(Protocol::Session) => settled(greeting.await),
-            // Both were read by now, so it may have opened a session here.
-            _ => ProbeOutcome::Elsewhere(Protocol::Stateless),
+            ProbeOutcome::Elsewhere { protocol: Protocol::Session, .. } => settled(greeting.await),
+            ProbeOutcome::Stateless(found) => {
+                both_read(found, timeout(second_wait, greeting).await.ok())
+            }
+            judged => judged,
         },
         greeted = &mut greeting => match greeted {
-            Ok(greeting) => ProbeOutcome::Session(greeting),
-            Err(_) => match judge(&discovery.await) {
-                ProbeOutcome::Stateless(_) => ProbeOutcome::Elsewhere(Protocol::Stateless),
+            Ok(greeting) => {
+                let late = timeout(second_wait, discovery).await;
+                let judged = late.map(|response| judge(&response));
+                let is_stateless =
+                    matches!(judged, Ok(ProbeOutcome::Stateless(_) | ProbeOutcome::Elsewhere { protocol: Protocol::Stateless, .. }));
+                let next_time = if is_stateless { Protocol::Stateless } else { Protocol::Session };
+                ProbeOutcome::Session { greeting, next_time }
+            }
+            Err(error) => match judge(&discovery.await) {
+                ProbeOutcome::Stateless(found) => both_read(found, Some(Err(error))),
                 judged => judged,
             },
         },
+    }
+}
+
+/// Outcome where a server without sessions has read the greeting with one as well: it is not started again for that.
+fn both_read(found: Greeting, greeted: Option<Result<Greeting, CallError>>) -> ProbeOutcome {
+    match greeted {
+        // It refused the greeting, or ignores what it does not know.
+        Some(Err(CallError::Rpc(_))) | None => ProbeOutcome::Stateless(found),
+        // It speaks both, and the session is open now. The next time it is spoken to without one.
+        Some(Ok(greeting)) => ProbeOutcome::Session {
+            greeting,
+            next_time: Protocol::Stateless,
+        },
+        Some(Err(_)) => said(Protocol::Stateless),
     }
 }
 
@@ -93,8 +136,18 @@ async fn probe_program(
 /// said first may work on a new one.
 fn settled(greeted: Result<Greeting, CallError>) -> ProbeOutcome {
     match greeted {
-        Ok(greeting) => ProbeOutcome::Session(greeting),
-        Err(_) => ProbeOutcome::Elsewhere(Protocol::Session),
+        Ok(greeting) => ProbeOutcome::Session {
+            greeting,
+            next_time: Protocol::Session,
+        },
+        Err(_) => said(Protocol::Session),
+    }
+}
+
+fn said(protocol: Protocol) -> ProbeOutcome {
+    ProbeOutcome::Elsewhere {
+        protocol,
+        is_said: true,
     }
 }
 
@@ -103,15 +156,15 @@ fn judge(response: &Result<Json, CallError>) -> ProbeOutcome {
     match response {
         Ok(result) => match read_discovery(result) {
             Ok(greeting) => ProbeOutcome::Stateless(greeting),
-            Err(_) => ProbeOutcome::Elsewhere(Protocol::Session),
+            Err(_) => said(Protocol::Session),
         },
         Err(CallError::Rpc(error))
             if CODES.contains(&error.code)
                 && !(error.code == UNSUPPORTED_REVISION && names_sessions_only(error)) =>
         {
-            ProbeOutcome::Elsewhere(Protocol::Stateless)
+            said(Protocol::Stateless)
         }
-        Err(_) => ProbeOutcome::Elsewhere(Protocol::Session),
+        Err(_) => said(Protocol::Session),
     }
 }
 
@@ -141,7 +194,11 @@ mod tests {
         let is_stateless = |response: Result<Json, CallError>| {
             matches!(
                 judge(&response),
-                ProbeOutcome::Stateless(_) | ProbeOutcome::Elsewhere(Protocol::Stateless)
+                ProbeOutcome::Stateless(_)
+                    | ProbeOutcome::Elsewhere {
+                        protocol: Protocol::Stateless,
+                        ..
+                    }
             )
         };
         assert!(is_stateless(Ok(json(

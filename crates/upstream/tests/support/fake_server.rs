@@ -70,6 +70,9 @@ impl Server {
                 return ExitCode::from(3);
             }
             "deaf" => forever(),
+            "computes" => loop {
+                std::hint::spin_loop();
+            },
             "floods-stderr" => flood(),
             _ => {}
         }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use mcpproxy_policy::{Decision, DeclaredIntent, Intent, Mode, Operation, Rules, Subject, decide};
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::{
-    CallHead, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec, Upstream,
-    UpstreamState,
+    CallHead, InheritEnv, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec,
+    Upstream, UpstreamState,
 };
 use mcpproxy_wire::{JsonObject, ToolAnnotations};
 use tokio::time::Instant;
@@ -31,6 +31,8 @@ pub(crate) fn run() -> ExitCode {
                 args: vec!["ignores-the-end".into()],
                 env: Vec::new(),
                 working_dir: None,
+                config_dir: None,
+                inherit_env: InheritEnv::default(),
             }),
             protocol: ProtocolSetting::Legacy,
             start_timeout: Duration::from_mins(1),

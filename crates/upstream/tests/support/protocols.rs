@@ -3,7 +3,8 @@
 //!
 //! Modes: `stateless…` knows nothing of sessions, `dual` has both; among those with sessions,
 //! `refuses` answers what it does not know with an error, `falls-over` ends over it, and all
-//! others ignore it. `slow-` before any of them lets it start slowly.
+//! others ignore it. `slow-` before any of them lets it start slowly, `busy-` lets it compute meanwhile. `noisy-`
+//! before all that has it write to its standard error all the time.
 
 use std::io::Write;
 use std::time::Duration;
@@ -24,12 +25,33 @@ pub(crate) fn begin(mode: &str) -> &str {
             .open(file);
         writeln!(file.expect("it can be opened"), "start").expect("it can be written");
     }
+    let noisy = mode.strip_prefix("noisy-");
+    if noisy.is_some() {
+        std::thread::spawn(|| {
+            // Ends with the process, or when nobody reads it any more.
+            while writeln!(std::io::stderr(), "still here").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+    }
+    let mode = noisy.unwrap_or(mode);
+    if let Some(mode) = mode.strip_prefix("busy-") {
+        compute_for(Duration::from_secs(2));
+        return mode;
+    }
     match mode.strip_prefix("slow-") {
         Some(mode) => {
             std::thread::sleep(Duration::from_millis(1_500));
             mode
         }
         None => mode,
+    }
+}
+
+fn compute_for(time: Duration) {
+    let since = std::time::Instant::now();
+    while since.elapsed() < time {
+        std::hint::spin_loop();
     }
 }
 

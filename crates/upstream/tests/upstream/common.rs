@@ -9,8 +9,8 @@ use mcpproxy_policy::{
 };
 use mcpproxy_redact::Mask;
 use mcpproxy_upstream::{
-    CallError, CallHead, Observer, ProtocolSetting, Runtime, Spec, StdioSpec, TransportSpec,
-    Upstream, UpstreamState,
+    CallError, CallHead, InheritEnv, Observer, ProtocolSetting, Runtime, Spec, StdioSpec,
+    TransportSpec, Upstream, UpstreamState,
 };
 use mcpproxy_wire::{Json, JsonObject, ListedKind, Offerings, ToolAnnotations, ToolDefinition};
 use serde_json::Value;
@@ -219,6 +219,8 @@ pub(crate) fn spec(mode: &str) -> Spec {
             args: vec![mode.into()],
             env: vec![("FAKE_KEY".into(), "topsecret-value".into())],
             working_dir: None,
+            config_dir: None,
+            inherit_env: InheritEnv::default(),
         }),
         protocol: ProtocolSetting::Legacy,
         start_timeout: Duration::from_mins(1),

@@ -363,14 +363,15 @@ async fn credentials_that_are_refused_later_end_the_session() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_reported_without_its_address() {
+async fn a_server_that_is_not_there_is_reported_with_its_address_and_no_credential() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it listens");
     drop(listener);
-    let fake = connect(&format!("http://{address}/mcp"));
+    let fake = connect(&format!("http://{address}/mcp?key=hunter2"));
     let reason = fake.memory.failure().await;
-    assert!(reason.starts_with("it cannot be reached: "), "{reason}");
-    assert!(!reason.contains("127.0.0.1"), "{reason}");
+    let expected = format!("it cannot be reached at http://{address}/mcp: ");
+    assert!(reason.starts_with(&expected), "{reason}");
+    assert!(!reason.contains("hunter2"), "{reason}");
 }
 
 #[tokio::test]

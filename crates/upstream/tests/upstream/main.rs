@@ -13,6 +13,7 @@ mod http_server;
 mod message_order;
 mod processes;
 mod protocols;
+mod starts;
 mod stateless;
 mod stateless_server;
 mod stdio;

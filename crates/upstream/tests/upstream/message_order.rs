@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use mcpproxy_policy::Operation;
 use mcpproxy_upstream::client::{ClientLink, ClientMessage, LogLevel};
-use mcpproxy_upstream::{HttpSpec, ProtocolSetting, Spec, StdioSpec, TransportSpec, Upstream};
+use mcpproxy_upstream::{
+    HttpSpec, InheritEnv, ProtocolSetting, Spec, StdioSpec, TransportSpec, Upstream,
+};
 use mcpproxy_wire::{JsonObject, Protocol};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -177,6 +179,8 @@ impl Server {
             args: arguments.chain(results).chain([logs]).collect(),
             env: Vec::new(),
             working_dir: None,
+            config_dir: None,
+            inherit_env: InheritEnv::default(),
         })
     }
 

@@ -9,13 +9,16 @@ use mcpproxy_wire::Revision;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{Fake, LONG, stdio};
+use crate::common::{Fake, LONG, PROGRAM, stdio};
 
 const OLD: Revision = Revision::V2025_11_25;
 const NEW: Revision = Revision::V2026_07_28;
 
 /// Shorter than a slow server takes to start.
 const SHORT: Duration = Duration::from_millis(100);
+
+/// Shorter than a busy server takes to start, and longer than it gets no processor time.
+const BUSY: Duration = Duration::from_millis(800);
 
 /// A folder in which programs note their starts, and what they speak is remembered.
 struct Scene {
@@ -54,9 +57,18 @@ impl Scene {
 
     /// The same, for a program that may be silent for so long.
     async fn learn_within(&self, mode: &str, silence: Duration) -> Option<Revision> {
+        self.learn_with(mode, |_, runtime| runtime.probe_silence = silence)
+            .await
+    }
+
+    async fn learn_with(
+        &self,
+        mode: &str,
+        change: impl FnOnce(&mut Spec, &mut Runtime),
+    ) -> Option<Revision> {
         let file = self.file("protocols.json");
-        let fake = self.start(mode, |_, runtime| {
-            runtime.probe_silence = silence;
+        let fake = self.start(mode, |spec, runtime| {
+            change(spec, runtime);
             *runtime = runtime.clone().remember_protocols_in(file);
         });
         let revision = spoken(&fake).await;
@@ -104,14 +116,92 @@ async fn a_server_that_starts_slowly_connects_like_any_other() {
         ("slow-ignores", OLD, 1),
         ("slow-falls-over", OLD, 2),
         // It was greeted in both ways by the time it read either.
-        ("slow-stateless", NEW, 2),
-        ("slow-dual", NEW, 2),
+        ("slow-stateless", NEW, 1),
+        ("slow-dual", OLD, 1),
     ] {
         let scene = Scene::new();
         let learned = scene.learn_within(mode, SHORT).await;
         assert_eq!(learned, Some(revision), "{mode}");
         assert_eq!(scene.starts(), starts, "{mode}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_starting_was_started_twice() {
+    for mode in ["busy-stateless", "busy-dual"] {
+        let scene = Scene::new();
+        let learned = scene.learn_within(mode, BUSY).await;
+        assert_eq!(learned, Some(NEW), "{mode}");
+        assert_eq!(scene.starts(), 1, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_the_probe_and_is_never_silent_was_not_greeted() {
+    for (mode, revision, starts) in [
+        ("noisy-ignores", OLD, 1),
+        ("noisy-refuses", OLD, 1),
+        ("noisy-falls-over", OLD, 2),
+        ("noisy-stateless", NEW, 1),
+        // These were greeted in both ways by the time they read either.
+        ("noisy-slow-ignores", OLD, 1),
+        ("noisy-slow-refuses", OLD, 1),
+        ("noisy-slow-falls-over", OLD, 2),
+        ("noisy-slow-stateless", NEW, 1),
+        ("noisy-slow-dual", OLD, 1),
+    ] {
+        let scene = Scene::new();
+        let learned = scene.learn_with(mode, |_, runtime| {
+            runtime.probe_silence = BUSY;
+            runtime.longest_probe = SHORT;
+        });
+        assert_eq!(learned.await, Some(revision), "{mode}");
+        assert_eq!(scene.starts(), starts, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_was_busy_when_it_was_greeted_is_not_taken_for_an_old_one() {
+    let scene = Scene::new();
+    for revision in [OLD, NEW] {
+        let learned = scene.learn_with("noisy-slow-dual", |_, runtime| {
+            runtime.probe_silence = BUSY;
+            runtime.longest_probe = SHORT;
+        });
+        assert_eq!(learned.await, Some(revision));
+        until_remembered(&scene.file("protocols.json")).await;
+    }
+    assert_eq!(scene.starts(), 2, "once each time");
+}
+
+#[tokio::test]
+async fn a_program_that_installs_first_has_a_time_of_its_own_for_the_probe() {
+    for (command, mode, longest, longest_installing, revision) in [
+        ("npx", "noisy-busy-dual", SHORT, LONG, NEW),
+        ("node", "noisy-busy-dual", SHORT, LONG, OLD),
+        ("npx", "noisy-ignores", 2 * LONG, SHORT, OLD),
+    ] {
+        let scene = Scene::new();
+        let path = scene.file(command);
+        std::os::unix::fs::symlink(PROGRAM, &path).expect("it is made");
+        let learned = scene.learn_with(mode, |spec, runtime| {
+            stdio(spec).command = path.to_string_lossy().into_owned();
+            runtime.probe_silence = BUSY;
+            runtime.longest_probe = longest;
+            runtime.longest_installing_probe = longest_installing;
+        });
+        assert_eq!(learned.await, Some(revision), "{command} {mode}");
+        assert_eq!(scene.starts(), 1, "{command} {mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_was_slow_once_is_not_taken_for_an_old_one() {
+    let scene = Scene::new();
+    assert_eq!(scene.learn_within("slow-dual", SHORT).await, Some(OLD));
+    until_remembered(&scene.file("protocols.json")).await;
+    assert_eq!(scene.learn_within("slow-dual", SHORT).await, Some(NEW));
+    assert_eq!(scene.starts(), 2, "once each time");
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ pub struct InexactNumber {
 }
 
 /// First number of a JSON text that is decoded as another one.
-pub(super) fn first_inexact(json: &str) -> Option<InexactNumber> {
+pub fn first_inexact(json: &str) -> Option<InexactNumber> {
     let place = numbers(json).find(|place| !is_exact(&json[place.clone()]))?;
     let written = &json[place.clone()];
     let decoded = written.parse::<f64>().unwrap_or(f64::INFINITY);

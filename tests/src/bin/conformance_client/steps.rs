@@ -64,22 +64,12 @@ async fn use_everything(gateway: &Conversation, tools: &[Value]) {
     }
 }
 
-/// Makes the calls that the suite hands out. One of them says `null` for an argument that has to be a boolean. The gateway
-/// lets no call through that breaks the schema of its tool, so it is made again without that argument, which to a
-/// header is the same.
+/// Makes the calls that the suite hands out. One of them says `null` for an argument that has to be a boolean. At the
+/// endpoint of the server alone its arguments are left to the server, and a header has no null.
 async fn call_as_told(gateway: &Conversation, context: &Value) {
     let calls = context["toolCalls"].as_array();
     for told in calls.expect("the suite says what to call") {
-        let mut given = told["arguments"].clone();
-        if let Some(arguments) = given.as_object_mut() {
-            arguments.retain(|_, argument| !argument.is_null());
-        }
-        if given != told["arguments"] {
-            let refused = call(gateway, name(told), &told["arguments"]).await;
-            let code = &refused["structuredContent"]["error"]["code"];
-            assert_eq!(code, "INVALID_ARGUMENTS", "{refused}");
-        }
-        let result = call(gateway, name(told), &given).await;
+        let result = call(gateway, name(told), &told["arguments"]).await;
         assert_text(&result, "Custom headers test completed");
     }
 }

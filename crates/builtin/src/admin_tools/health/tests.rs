@@ -7,14 +7,12 @@ use super::*;
 
 fn server(state: &'static str, reason: Option<&str>) -> ServerStatus {
     ServerStatus {
-        contract: None,
         name: "files".to_owned(),
         state: state.into(),
-        revision: None,
         reason: reason.map(str::to_owned),
-        warnings: Vec::new(),
-        stderr: Vec::new(),
         tools: 3,
+        annotated: 3,
+        ..ServerStatus::default()
     }
 }
 

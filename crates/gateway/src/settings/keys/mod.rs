@@ -1,9 +1,11 @@
 //! The keys of the configuration file and the settings they become: the one place that lists them.
 
+mod new_warnings;
 pub(super) mod section;
 mod servers;
 mod tls;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::section::section;
-pub use self::servers::{AnnotationOverrides, ServerSettings, ToolRateLimit, ToolSettings, Trust};
+pub use self::servers::{
+    AnnotationOverrides, ArgumentCheck, ServerSettings, ToolRateLimit, ToolSettings, Trust,
+};
 pub use self::tls::TlsSettings;
 use super::rules::KeyRule::{AnyString, Choice, Flag, Nested, Servers, Span, Text, Unkept, Whole};
 use super::rules::TextKind::{Address, Hidden, Store};
@@ -47,12 +51,18 @@ section! {
         "allow_plain_http" pub allow_plain_http: bool = false, Flag;
         /// The MCP servers behind the gateway, by name.
         "mcpServers" pub servers: Vec<ServerSettings> = {}, Servers(&ServerSettings::SECTION);
+        /// How many programs may be starting at once; the others wait, and their `start_timeout` has not begun. Without it,
+        /// twice as many as there are processor cores, at least 4 and at most 16.
+        "starts_at_once" pub starts_at_once: Option<usize> = null, Whole(1, 1024);
         /// How long a client may take to answer what a server asks it during a call: its user, its model or its folders.
         "input_timeout" pub input_timeout: Duration = "5m", Span(MILLISECOND, DAY);
         /// The direct endpoints, which list tools under their own names.
         "endpoints" pub endpoints: EndpointSettings = {}, Nested(&EndpointSettings::SECTION);
         /// How declared intent is checked.
         "intent_declaration" pub intent_declaration: IntentSettings = {}, Nested(&IntentSettings::SECTION);
+        /// Whether arguments that say the right thing in another form are converted, with a warning: `"3"` where a schema
+        /// wants 3, one value where it wants a list of such, JSON text where it wants a list or an object.
+        "coerce" pub coerce: bool = true, Flag;
         /// What a search answers.
         "discovery" pub discovery: DiscoverySettings = {}, Nested(&DiscoverySettings::SECTION);
         /// The record of calls.
@@ -76,8 +86,12 @@ section! {
         pub(super) shown: Value;
         /// Every secret of the file.
         pub(super) secrets: Vec<Secret>;
+        /// Names of the secrets of the data folder that references lead to, whether or not they are there.
+        pub(super) secret_names: BTreeSet<String>;
         /// Remarks about what is allowed and dangerous, each with what to do. Holds no secret.
         pub warnings: Vec<String>;
+        /// Those of them that are about the entry of a server, with its name.
+        pub(super) entry_warnings: Vec<(String, String)>;
     }
 }
 
@@ -217,12 +231,32 @@ impl Settings {
         }
     }
 
-    /// Tells the log what is dangerous about settings that can be used.
+    /// Names of the secrets that references lead to, whether or not they are there.
+    pub fn secret_names(&self) -> &BTreeSet<String> {
+        &self.secret_names
+    }
+
+    /// Tells the log what is dangerous about settings that can be used, but for what the settings before had as well.
     pub(crate) fn log_warnings(&self) {
         let of_tls = self.tls.iter().filter_map(TlsSettings::warning);
-        for warning in self.warnings.iter().cloned().chain(of_tls) {
+        let warnings = self.warnings.iter().cloned().chain(of_tls).collect();
+        for warning in new_warnings::tell(warnings) {
             tracing::warn!("{warning}");
         }
+    }
+
+    /// Warnings about the entry of a server, in words that follow its name.
+    pub fn entry_warnings(&self, server: &str) -> Vec<String> {
+        let of_server = self
+            .entry_warnings
+            .iter()
+            .filter(|(name, _)| name == server);
+        let words = of_server.map(|(_, warning)| match warning.split_once("mcpServers") {
+            // Its place in the file says little to who has not written the file.
+            Some((_, behind)) => behind.split_once(": ").map_or(behind, |(_, words)| words),
+            None => warning,
+        });
+        words.map(str::to_owned).collect()
     }
 
     /// Every text that would give a secret away, for masking.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpproxy_upstream::ProtocolSetting;
+use mcpproxy_upstream::{InheritEnv, ProtocolSetting};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -12,12 +12,14 @@ use super::section::section;
 use super::{HOUR, MILLISECOND};
 use crate::settings::reader::defaults;
 use crate::settings::rules::KeyRule::{
-    AnyString, Choice, Entries, Flag, List, Milliseconds, Nested, ServerName, Span, Text, Unkept,
-    Whole,
+    AnyString, Choice, Entries, Flag, List, ListOrWord, Milliseconds, Nested, Plain, ServerName,
+    Span, Text, Unkept, Whole,
 };
 use crate::settings::rules::TextKind::{Path, Url, Visible};
 use crate::settings::secret::{Secret, SettingText};
-use crate::settings::text::{ANYTHING, HEADER_NAME, HEADER_VALUE, NOT_EMPTY, URL, VARIABLE_NAME};
+use crate::settings::text::{
+    ANYTHING, HEADER_NAME, HEADER_VALUE, INHERITED_NAME, NOT_EMPTY, URL, VARIABLE_NAME,
+};
 
 section! {
     /// One MCP server: a `command` to start, or a `url` (Streamable HTTP or HTTP with a separate stream, as is found out).
@@ -33,7 +35,11 @@ section! {
         /// Environment variables of the program. Values under names such as `API_KEY` are treated as secrets. May hold
         /// references.
         "env" pub env: Vec<(String, SettingText)> = {}, Entries(VARIABLE_NAME, &Text(ANYTHING, Visible));
-        /// The folder the program starts in. A relative one is taken from the folder of this file. May hold references.
+        /// The variables of the gateway that the program inherits besides the usual ones, by name; `"all"` for all but
+        /// those that begin with `MCPPROXY_`.
+        "inherit_env" pub inherit_env: InheritEnv = [], ListOrWord(&Plain(INHERITED_NAME), "all");
+        /// The folder the program starts in, by default that of this file. A relative one is taken from there. May hold
+        /// references.
         "working_dir" pub working_dir: Option<SettingText> = null, Text(NOT_EMPTY, Path);
         /// The address of the server, `http://` or `https://`. May hold references.
         "url" pub url: Option<SettingText> = null, Text(URL, Url);
@@ -47,11 +53,12 @@ section! {
         "enabled" pub enabled: bool = true, Flag;
         /// Whether the server is held back: its tools are neither shown nor callable.
         "quarantined" pub quarantined: bool = false, Flag;
-        /// Whether new and changed tools of the server are used at once (`auto`) or wait for approval (`manual`).
-        /// Checked, without effect in this version.
-        "trust" pub trust: Trust = "manual", Choice(&["auto", "manual"]);
-        /// How long the server may take to start. One that installs itself first, as with `npx` and `uvx`, needs its time:
-        /// it is ended when this is over, and begins anew.
+        /// Whether new and changed tools of the server are used at once (`auto`), wait for approval once it is known
+        /// (`changes`), or always wait (`manual`). Checked, without effect in this version.
+        "trust" pub trust: Trust = "changes", Choice(&["auto", "changes", "manual"]);
+        /// How long a program may show no sign of life while it starts: no output, and no processor time where the system
+        /// tells. It is then ended and tried again. As long as it is busy, it has half an hour in all. How long a `url`
+        /// may take to answer.
         "start_timeout" pub start_timeout: Duration = "5m", Span(MILLISECOND, HOUR);
         /// How long one call may take.
         "timeout" pub timeout: Duration = "30s", Span(MILLISECOND, HOUR);
@@ -59,12 +66,26 @@ section! {
         "max_concurrent" pub max_concurrent: usize = 64, Whole(1, 1024);
         /// How long the server may be unused before it is stopped. Without it, the server is not stopped.
         "idle_stop" pub idle_stop: Option<Duration> = null, Span(Duration::from_millis(100), Duration::from_hours(7 * 24));
+        /// Whether arguments that say the right thing in another form are converted, with a warning; without it, as the key
+        /// `coerce` at the top level says.
+        "coerce" pub coerce: Option<bool> = null, Flag;
+        /// Whether arguments that do not match the schema of a tool are refused (`strict`) or left to the server
+        /// (`lenient`). By default (`auto`) they are left to the server at its own endpoint `/mcp/s/{server}`, unless it
+        /// announces the tool contract, and refused elsewhere.
+        "check_arguments" pub check_arguments: ArgumentCheck = "auto", Choice(&["auto", "strict", "lenient"]);
+        /// The only tools that are enabled, by name; without it, or with `"*"` alone, all are. An array under `tools` and
+        /// `includeTools` mean the same.
+        "enabled_tools" pub enabled_tools: Option<Vec<String>> = null, List(&AnyString);
+        /// Tools that are disabled, by name. `disabledTools` and `excludeTools` mean the same.
+        "disabled_tools" pub disabled_tools: Vec<String> = [], List(&AnyString);
         /// What the operator says about single tools, by the tool's name.
         "tools" pub tools: Vec<(String, ToolSettings)> = {}, Entries(NOT_EMPTY, &Nested(&ToolSettings::SECTION));
     }
     beside {
-        /// Reason why it cannot be used, for example a reference that is not set. Holds no secret.
-        pub problem: Option<String>;
+        /// Reasons why it cannot be used, for example a reference that is not set. They hold no secret.
+        pub problems: Vec<String>;
+        /// Number of these that are references which lead nowhere: the entry itself is well written.
+        pub(crate) dangling: usize;
         /// Secrets of its keys.
         pub(crate) secrets: Vec<Secret>;
     }
@@ -117,8 +138,22 @@ section! {
 pub enum Trust {
     /// They are used at once.
     Auto,
-    /// They wait.
+    /// Those of a server that is known wait.
+    Changes,
+    /// All of them wait.
     Manual,
+}
+
+/// What becomes of arguments that do not match the schema of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArgumentCheck {
+    /// They are left to the server at its own endpoint, and refused elsewhere.
+    Auto,
+    /// They are refused.
+    Strict,
+    /// They are left to the server.
+    Lenient,
 }
 
 // === impl ServerSettings ===
@@ -133,7 +168,28 @@ impl ServerSettings {
 
     /// Whether it is part of this program.
     pub(crate) fn is_built_in(&self) -> bool {
-        self.command.is_none() && self.url.is_none()
+        self.command.is_none() && self.url.is_none() && self.problems.is_empty()
+    }
+
+    /// Every reason why it cannot be used, in one text.
+    pub fn problem(&self) -> Option<String> {
+        (!self.problems.is_empty()).then(|| self.problems.join("; "))
+    }
+
+    /// What a person has to do so that one of its tools is enabled, in words that follow "a person has to".
+    pub(crate) fn how_to_enable(&self, tool: &str) -> &'static str {
+        let is_named = |names: &Vec<String>| names.iter().any(|name| name == tool);
+        if is_named(&self.disabled_tools) {
+            "take it out of \"disabled_tools\" of the server"
+        } else if self
+            .enabled_tools
+            .as_ref()
+            .is_some_and(|names| !is_named(names))
+        {
+            "add it to \"enabled_tools\" of the server"
+        } else {
+            "set \"enabled\": true for it"
+        }
     }
 
     /// Rate limit of one of its tools, where there is one.
@@ -143,10 +199,14 @@ impl ServerSettings {
     }
 
     /// Whether a running server has to be started anew to become the one that is wanted; what the
-    /// operator says about its tools does not need it.
+    /// operator says about its tools and their arguments does not need it.
     pub(crate) fn needs_restart(&self, wanted: &Self) -> bool {
         let without_tools = |server: &Self| Self {
+            coerce: None,
+            check_arguments: ArgumentCheck::Auto,
             tools: Vec::new(),
+            enabled_tools: None,
+            disabled_tools: Vec::new(),
             ..server.clone()
         };
         without_tools(self) != without_tools(wanted)

@@ -2,3 +2,4 @@
 
 pub(super) mod exposure;
 pub(super) mod private_files;
+pub mod secret_files;

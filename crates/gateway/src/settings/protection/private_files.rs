@@ -11,11 +11,14 @@ use rustix::fs::OFlags;
 
 /// Names in the data folder that the gateway writes. None may be a link: the gateway would write somewhere else than
 /// where its owner looks.
-const STATE: [&str; 9] = [
+const STATE: [&str; 12] = [
     "api_key",
     "chains",
+    "head_key",
+    "logs",
     "mcpproxy.sock",
     "protocols.json",
+    "secrets",
     "vectors.db",
     "serve.lock",
     "state.db",
@@ -81,6 +84,59 @@ pub(in crate::settings) fn check_data_dir(data_dir: &Path) -> Result<(), DataDir
         .map_or(Ok(()), |link| Err(DataDirError::Link(link)))
 }
 
+/// Whether a file is one that the gateway keeps in its data folder, by whatever way the path leads there.
+pub(in crate::settings) fn is_state(data_dir: &Path, path: &Path) -> bool {
+    let (Ok(data_dir), Ok(path)) = (fs::canonicalize(data_dir), fs::canonicalize(path)) else {
+        return false;
+    };
+    let inside = path.strip_prefix(&data_dir).ok();
+    let first = inside.and_then(|inside| inside.components().next());
+    first.is_some_and(|first| STATE.iter().any(|name| first.as_os_str() == *name))
+}
+
+/// Refuses a file that other users can change, as the programs that it names run with the rights of this one. Members
+/// of its group alone may: on many systems each user has a group of their own.
+pub(in crate::settings) fn check_unchangeable(path: &Path) -> Result<(), String> {
+    const ANYBODY_WRITES: u32 = 0o002;
+    const ANYBODY_ENTERS: u32 = 0o001;
+    const STICKY: u32 = 0o1000;
+    let Ok(found) = fs::metadata(path) else {
+        return Ok(());
+    };
+    let shown = path.display();
+    if !is_ours(&found) {
+        let owner = found.uid();
+        return Err(format!(
+            "{shown} belongs to another user (uid {owner}), who could have any program run: copy it, or run mcpproxy as that user"
+        ));
+    }
+    let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let Some(folder) = full.parent() else {
+        return Ok(());
+    };
+    let Ok(of_folder) = fs::metadata(folder) else {
+        return Ok(());
+    };
+    if of_folder.mode() & ANYBODY_ENTERS == 0 {
+        // Nobody else gets there.
+        return Ok(());
+    }
+    let why = "and so have any program run";
+    if found.mode() & ANYBODY_WRITES != 0 {
+        let command = format!("chmod o-w {}", quoted(path));
+        return Err(format!(
+            "other users can change {shown}, {why}: `{command}`"
+        ));
+    }
+    if of_folder.mode() & ANYBODY_WRITES != 0 && of_folder.mode() & STICKY == 0 {
+        let command = format!("chmod o-w {}", quoted(folder));
+        return Err(format!(
+            "other users can replace {shown}, {why}: `{command}`"
+        ));
+    }
+    Ok(())
+}
+
 /// Warning about a data folder that others can look into.
 pub(in crate::settings) fn data_dir_warning(data_dir: &Path) -> Option<String> {
     let is_open = fs::metadata(data_dir).is_ok_and(|found| found.mode() & OTHERS != 0);
@@ -129,7 +185,7 @@ fn is_ours(found: &Metadata) -> bool {
 }
 
 /// Path as a shell takes it.
-fn quoted(path: &Path) -> String {
+pub(in crate::settings) fn quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     let is_plain = |one: char| one.is_ascii_alphanumeric() || "/._-+,@%:".contains(one);
     if !path.is_empty() && path.chars().all(is_plain) {

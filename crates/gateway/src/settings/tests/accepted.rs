@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use mcpproxy_policy::{Mode, Rules, Unannotated};
-use mcpproxy_upstream::ProtocolSetting;
+use mcpproxy_upstream::{AllVariables, InheritEnv, ProtocolSetting};
 use serde_json::{Value, json};
 
 use super::Scene;
 use crate::settings::rules::{KeyRule, Section};
 use crate::settings::{
-    ActivitySettings, Detail, DiscoverySettings, Durability, ProxiedHints, Secret, SettingText,
-    Settings, StoreAddress, ToolRateLimit, Trust, effective,
+    ActivitySettings, ArgumentCheck, Detail, DiscoverySettings, Durability, ProxiedHints, Secret,
+    SettingText, Settings, StoreAddress, ToolRateLimit, Trust, effective,
 };
 
 /// A file with every key in it, but for `tls`, which needs files of its own.
@@ -19,6 +19,7 @@ pub(super) const EVERYTHING: &str = r#"{
   "listen": "0.0.0.0:9000",
   "api_key": "configured-key-of-length",
   "allow_plain_http": true, // a comment
+  "starts_at_once": 3,
   "mcpServers": {
     "github": {
       "type": "http",
@@ -31,6 +32,7 @@ pub(super) const EVERYTHING: &str = r#"{
       "env": { "LEVEL": "quiet-please", "API_KEY": "literal-key" }, "working_dir": "/srv",
       "enabled": false, "quarantined": true,
       "start_timeout": "90s", "timeout": "1m 30s", "max_concurrent": 4, "idle_stop": "10m",
+      "coerce": true, "check_arguments": "lenient",
       "tools": {
         "write_file": {
           "enabled": false,
@@ -47,7 +49,7 @@ pub(super) const EVERYTHING: &str = r#"{
   "discovery": { "limit": 50, "detail": "compact", "semantic": false },
   "activity": { "retention_days": 1, "max_payload_bytes": 1024, "durability": "balanced" },
   "store": { "url": "postgres://user:password@db/mcpproxy" },
-  "input_timeout": "90s",
+  "input_timeout": "90s", "coerce": false,
   "hints": { "proxied": "content" }, /* and another */
 }"#;
 
@@ -75,6 +77,8 @@ fn no_file_means_the_defaults() {
     assert_eq!(settings.store.url, StoreAddress::Sqlite);
     assert_eq!(settings.hints.proxied, ProxiedHints::Meta);
     assert_eq!(settings.input_timeout, Duration::from_mins(5));
+    assert_eq!(settings.starts_at_once, None);
+    assert!(settings.coerce);
 }
 
 #[test]
@@ -109,6 +113,8 @@ fn every_global_key_is_used() {
     assert_eq!(settings.store.url, StoreAddress::Postgres(address));
     assert_eq!(settings.hints.proxied, ProxiedHints::Content);
     assert_eq!(settings.input_timeout, Duration::from_secs(90));
+    assert_eq!(settings.starts_at_once, Some(3));
+    assert!(!settings.coerce);
 }
 
 #[test]
@@ -133,9 +139,12 @@ fn every_key_of_a_server_is_used() {
     assert_eq!(github.start_timeout, Duration::from_mins(5));
     assert_eq!(files.start_timeout, Duration::from_secs(90));
     assert_eq!((github.max_concurrent, github.idle_stop), (64, None));
-    assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Manual));
+    assert_eq!((github.trust, files.trust), (Trust::Auto, Trust::Changes));
     let protocols = (github.protocol, files.protocol);
     assert_eq!(protocols, (ProtocolSetting::Modern, ProtocolSetting::Auto));
+    assert_eq!((github.coerce, files.coerce), (None, Some(true)));
+    let checks = (github.check_arguments, files.check_arguments);
+    assert_eq!(checks, (ArgumentCheck::Auto, ArgumentCheck::Lenient));
 
     assert_eq!(files.command, Some(plain("npx")));
     assert_eq!(files.args, ["-y", "server", "/data"].map(plain));
@@ -276,7 +285,10 @@ fn edges(rule: &KeyRule) -> Vec<Value> {
             servers.map(|one| json!({ "any": one })).collect()
         }
         KeyRule::Unkept(rule) => edges(rule),
-        KeyRule::AnyString | KeyRule::ServerName | KeyRule::Text(..) => Vec::new(),
+        KeyRule::ListOrWord(_, word) => vec![json!([]), json!(word)],
+        KeyRule::AnyString | KeyRule::Plain(_) | KeyRule::ServerName | KeyRule::Text(..) => {
+            Vec::new()
+        }
     }
 }
 
@@ -304,6 +316,46 @@ fn whatever_a_rule_admits_becomes_a_setting() {
     let files = edges_of(&Settings::SECTION, &json!({}));
     assert!(files.len() > 50, "{}", files.len());
     for file in files {
-        Scene::with(&file.to_string()).settings();
+        let settings = Scene::with(&file.to_string()).settings();
+        let problems = settings.servers.iter().flat_map(|one| &one.problems);
+        assert_eq!(problems.collect::<Vec<_>>(), [""; 0], "{file}");
+    }
+}
+
+#[test]
+fn a_server_inherits_named_variables_or_all_but_our_own() {
+    let inherited = |value: &str| {
+        let server = format!(r#"{{ "command": "x", "inherit_env": {value} }}"#);
+        let scene = Scene::with(&format!(r#"{{ "mcpServers": {{ "a": {server} }} }}"#));
+        let settings = scene.settings();
+        let shown = effective(&settings)["mcpServers"]["a"]["inherit_env"].clone();
+        (settings.servers[0].clone(), shown)
+    };
+    for (value, expected) in [
+        (
+            r#"["KUBECONFIG", "${HOME}"]"#,
+            InheritEnv::Named(vec!["KUBECONFIG".into(), "${HOME}".into()]),
+        ),
+        ("[]", InheritEnv::default()),
+        (r#""all""#, InheritEnv::All(AllVariables::All)),
+    ] {
+        let (server, shown) = inherited(value);
+        assert_eq!(server.problem(), None, "{value}");
+        assert_eq!(server.inherit_env, expected, "{value}");
+        assert_eq!(shown, serde_json::from_str::<Value>(value).unwrap());
+    }
+    for value in [
+        r#""ALL""#,
+        r#"["MCPPROXY_API_KEY"]"#,
+        r#"["mcpproxy_token"]"#,
+        r#"["a=b"]"#,
+        r#"[""]"#,
+        "[1]",
+        "true",
+    ] {
+        let (server, _) = inherited(value);
+        let problem = server.problem().expect("it cannot be used");
+        assert!(problem.contains("inherit_env"), "{value}: {problem}");
+        assert_eq!(server.inherit_env, InheritEnv::default(), "{value}");
     }
 }

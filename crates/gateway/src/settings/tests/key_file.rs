@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 use std::thread;
 
 use super::Scene;
-use crate::settings::api_key;
 use crate::settings::api_key::secrets_of_key_file;
+use crate::settings::{api_key, environment};
 
 #[test]
 fn the_configured_key_is_used_and_no_file_is_made() {
@@ -18,8 +18,10 @@ fn the_configured_key_is_used_and_no_file_is_made() {
 #[test]
 fn a_key_is_generated_once_and_only_its_owner_can_read_it() {
     let mut scene = Scene::empty();
-    let data_dir = scene.path("not/yet");
-    scene.sources.data_dir = Some(data_dir.clone());
+    let home = scene.path("not/yet");
+    let data_dir = home.join(".mcpproxy");
+    scene = scene.variable(environment::HOME, &home.display().to_string());
+    scene.sources.data_dir = None;
     let settings = scene.settings();
     let key = api_key(&settings).unwrap();
     assert_eq!(key.expose().len(), 64);

@@ -1,6 +1,7 @@
 //! The settings, checked through files in real folders.
 
 mod accepted;
+mod client_entries;
 mod generated;
 mod key_file;
 mod precedence;

@@ -1,10 +1,9 @@
 //! Flags over environment over file over defaults.
 
 use std::fs;
-use std::path::PathBuf;
 
 use super::Scene;
-use crate::settings::{Environment, SettingsError, Sources, environment, load};
+use crate::settings::{Environment, SettingsError, Sources, data_dir, environment, load};
 
 #[track_caller]
 fn check_listen(flag: Option<&str>, variable: Option<&str>, file: Option<&str>, expected: &str) {
@@ -52,24 +51,31 @@ fn the_demo_is_a_flag() {
 
 #[test]
 fn the_data_folder() {
-    let check = |flag: Option<&str>, variables: &[(&str, &str)], expected: &str| {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    for name in ["flag", "variable"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    let check = |flag: Option<&str>, names: &[(&str, &str)], expected: &str| {
+        let variables = names.iter().map(|(name, value)| (*name, path(value)));
         let sources = Sources {
-            data_dir: flag.map(PathBuf::from),
-            environment: Environment::of_variables(variables.iter().copied()),
+            data_dir: flag.map(path),
+            environment: Environment::of_variables(variables),
             ..Sources::default()
         };
         let settings = load(&sources).unwrap();
-        assert_eq!(settings.data_dir, PathBuf::from(expected));
+        assert_eq!(settings.data_dir, path(expected));
         assert_eq!(
             settings.config_file,
             settings.data_dir.join("mcp_config.json")
         );
     };
-    let variable = (environment::DATA_DIR, "/nowhere/variable");
-    let home = (environment::HOME, "/nowhere/home");
-    check(Some("/nowhere/flag"), &[variable, home], "/nowhere/flag");
-    check(None, &[variable, home], "/nowhere/variable");
-    check(None, &[home], "/nowhere/home/.mcpproxy");
+    let variable = (environment::DATA_DIR, "variable");
+    let home = (environment::HOME, "home");
+    check(Some("flag"), &[variable, home], "flag");
+    check(None, &[variable, home], "variable");
+    // That of the home folder is made.
+    check(None, &[home], "home/.mcpproxy");
     let nothing = Sources {
         environment: Environment::of_variables::<String, String>([]),
         ..Sources::default()
@@ -79,6 +85,43 @@ fn the_data_folder() {
         error,
         "the data folder is not known because HOME is not set: give it with --data-dir or MCPPROXY_DATA_DIR"
     );
+}
+
+#[test]
+fn a_mistyped_data_folder_was_another_gateway_with_nothing_in_it() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("file"), "").unwrap();
+    for name in ["nowhere", "file", "file/below"] {
+        let given = place.path().join(name);
+        let by_flag = Sources {
+            data_dir: Some(given.clone()),
+            environment: Environment::of_variables::<String, String>([]),
+            ..Sources::default()
+        };
+        let by_variable = Sources {
+            data_dir: None,
+            environment: Environment::of_variables([(environment::DATA_DIR, given.clone())]),
+            ..by_flag.clone()
+        };
+        for (sources, by) in [(by_flag, "--data-dir"), (by_variable, "MCPPROXY_DATA_DIR")] {
+            let expected = format!(
+                "the data directory '{given}', which {by} names, does not exist or is no directory: \
+                 `mkdir -m 700 {given}` creates it; without {by} it is ~/.mcpproxy",
+                given = given.display()
+            );
+            assert_eq!(load(&sources).unwrap_err().to_string(), expected);
+            assert_eq!(data_dir(&sources).unwrap_err().to_string(), expected);
+        }
+    }
+}
+
+#[test]
+fn a_configuration_file_that_is_named_has_to_exist_for_every_command() {
+    let mut scene = Scene::empty();
+    assert!(data_dir(&scene.sources).is_ok());
+    scene.sources.config = Some(scene.path("nowhere.json"));
+    let missing = data_dir(&scene.sources);
+    assert!(matches!(missing, Err(SettingsError::Missing(..))));
 }
 
 #[test]

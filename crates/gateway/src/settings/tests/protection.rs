@@ -6,7 +6,7 @@ use mcpproxy_redact::{Mask, OwnSecrets, Redactor};
 use serde_json::json;
 
 use super::Scene;
-use crate::settings::{Settings, check_start, effective};
+use crate::settings::{Settings, Sources, check_start, effective, load};
 
 fn mask(settings: &Settings) -> Mask {
     Mask::new(settings.secrets())
@@ -162,15 +162,66 @@ fn a_configuration_with_secrets_that_others_can_read_was_not_warned_about() {
 }
 
 #[test]
+fn a_file_that_anybody_could_change_was_taken_up_without_a_word() {
+    let scene = Scene::with(r#"{ "mcpServers": {} }"#);
+    let folder = scene.path("open");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("c.json");
+    let command = r#"{ "mcpServers": { "a": { "command": "x", "envFile": "v.env" } } }"#;
+    fs::write(&file, command).unwrap();
+    fs::write(folder.join("v.env"), "A=1").unwrap();
+    let sources = Sources {
+        config: Some(file),
+        ..scene.sources.clone()
+    };
+    let check = |of_folder: u32, of_config: u32, of_variables: u32| {
+        scene.set_mode("open", of_folder);
+        scene.set_mode("open/c.json", of_config);
+        scene.set_mode("open/v.env", of_variables);
+        let settings = load(&sources).unwrap();
+        let problems = settings.servers[0].problems.len();
+        (check_start(&settings, None).is_ok(), problems)
+    };
+    assert_eq!(check(0o755, 0o644, 0o600), (true, 0));
+    assert_eq!(check(0o755, 0o664, 0o600), (true, 0), "a group of its own");
+    assert_eq!(check(0o755, 0o666, 0o600), (false, 0));
+    assert_eq!(
+        check(0o700, 0o666, 0o666),
+        (true, 0),
+        "nobody else gets there"
+    );
+    assert_eq!(check(0o777, 0o644, 0o600), (false, 1), "it can be replaced");
+    assert_eq!(check(0o1777, 0o644, 0o600), (true, 0));
+    assert_eq!(check(0o755, 0o644, 0o666), (true, 1));
+}
+
+#[test]
+fn a_pasted_entry_sent_the_key_of_the_gateway_away() {
+    let config = r#"{ "mcpServers": { "a": { "url": "https://h/", "headers": { "A": "${file:api_key}", "B": "${file:./secrets/x}", "C": "${env:MCPPROXY_API_KEY}" } } } }"#;
+    let scene = Scene::with(config).variable("MCPPROXY_API_KEY", "the-key-of-the-gateway");
+    scene.write("api_key", "the-key-of-the-gateway");
+    fs::create_dir(scene.path("secrets")).unwrap();
+    scene.write("secrets/x", "another secret");
+    let server = scene.settings().servers.remove(0);
+    assert_eq!(server.problems.len(), 3, "{:?}", server.problems);
+    for problem in &server.problems {
+        assert!(
+            problem.contains("belongs to the gateway itself"),
+            "{problem}"
+        );
+    }
+    assert!(!format!("{server:?}").contains("the-key-of"));
+}
+
+#[test]
 fn the_number_of_warnings_is_bounded() {
     let arguments: Vec<String> = (0..1000)
         .map(|one| format!("--token=literal-{one}"))
         .collect();
     let config = json!({ "mcpServers": { "a": { "command": "x", "args": arguments } } });
-    assert_eq!(
-        Scene::with(&config.to_string()).settings().warnings.len(),
-        50
-    );
+    let warnings = Scene::with(&config.to_string()).settings().warnings;
+    assert_eq!(warnings.len(), 51);
+    assert_eq!(warnings[50], "… and more warnings");
 }
 
 #[test]
@@ -223,15 +274,10 @@ fn a_server_could_be_called_like_the_gateway_in_capitals() {
             json!({ "mcpServers": { name: { "command": "x" } } }),
             json!({ "mcpServers": [{ "name": name, "command": "x" }] }),
         ] {
-            let error = Scene::with(&config.to_string())
-                .load()
-                .unwrap_err()
-                .to_string();
-            assert!(
-                error.contains("taken by the tools of the gateway"),
-                "{error}"
-            );
+            let settings = Scene::with(&config.to_string()).settings();
+            assert_eq!(*settings.servers[0].name, format!("{name}-2"));
+            let called = format!("the server is called '{name}-2' here");
+            assert!(settings.warnings[0].contains(&called));
         }
     }
-    Scene::with(r#"{ "mcpServers": { "mcpproxy2": { "command": "x" } } }"#).settings();
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Scene;
-use crate::settings::{Secret, SettingText};
+use crate::settings::{Secret, SettingText, effective, secret_files};
 
 /// The one argument of the one server, or the server's problem.
 #[track_caller]
@@ -19,10 +19,13 @@ fn check(argument: &str, expected: Result<&str, &str>) {
     fs::write(scene.path("binary.txt"), b"\xff\xfe").unwrap();
     let server = scene.settings().servers.remove(0);
     match expected {
-        Ok(value) => assert_eq!((server.args[0].expose(), server.problem), (value, None)),
+        Ok(value) => {
+            assert_eq!(server.problems, Vec::<String>::new());
+            assert_eq!(server.args[0].expose(), value);
+        }
         Err(problem) => {
-            let problem = format!("mcpServers.a.args[0]: {problem}");
-            assert_eq!(server.problem, Some(problem));
+            let problem = format!("mcp_config.json:1:51: mcpServers.a.args[0]: {problem}");
+            assert_eq!(server.problems, [problem]);
         }
     }
 }
@@ -43,11 +46,19 @@ fn references_are_replaced() {
     check("$${env:TOKEN}", Ok("${env:TOKEN}"));
     check("$${env:TOKEN} ${env:TOKEN}", Ok("${env:TOKEN} t0ken-value"));
     check("costs $5 {a}", Ok("costs $5 {a}"));
+    check("${TOKEN}", Ok("t0ken-value"));
+    check("${TOKEN:-other}", Ok("t0ken-value"));
+    check("${NONE:-other}/x", Ok("other/x"));
+    check("${EMPTY:-other}", Ok("other"));
+    check("${NONE:-}", Ok(""));
+    check("${NONE:-https://h:1/}", Ok("https://h:1/"));
+    check("$TOKEN", Ok("$TOKEN"));
 }
 
 #[test]
 fn references_that_lead_nowhere_are_the_problem_of_their_server() {
     check("${env:NONE}", Err("environment variable NONE is not set"));
+    check("${NONE}", Err("environment variable NONE is not set"));
     check("${file:none.txt}", Err("file 'none.txt' does not exist"));
     check("${file:.}", Err("file '.' is not a regular file"));
     check(
@@ -59,9 +70,56 @@ fn references_that_lead_nowhere_are_the_problem_of_their_server() {
         Err("file 'binary.txt' is not valid UTF-8"),
     );
     check(
-        "${keyring:x}",
-        Err("this version has no keyring for ${keyring:x}, use ${env:…} or ${file:…}"),
+        "${input:key}",
+        Err(
+            "only a client knows what ${input:key} is, write ${env:NAME}, ${file:PATH} or ${secret:NAME}",
+        ),
     );
+    for reference in ["${secret:a.TOKEN}", "${keyring:a.TOKEN}"] {
+        let told = "the secret a.TOKEN is not set: `mcpproxy secrets set a.TOKEN`";
+        check(reference, Err(told));
+    }
+}
+
+#[test]
+fn secrets_of_the_data_folder_are_replaced_and_hidden() {
+    let config = r#"{ "mcpServers": {
+        "a": { "url": "https://h", "headers": { "X": "Bearer ${secret:a.X}" } },
+        "b": { "command": "x", "env": { "Y": "${keyring:b.Y}" } },
+    } }"#;
+    let scene = Scene::with(config);
+    let data_dir = scene.folder.path();
+    secret_files::set(data_dir, "a.X", "first-secret-value").unwrap();
+    secret_files::set(data_dir, "b.Y", "${env:NONE}").unwrap();
+    let settings = scene.settings();
+    let [a, b] = &settings.servers[..] else {
+        panic!("{settings:?}")
+    };
+    assert_eq!(a.headers[0].1.expose(), "Bearer first-secret-value");
+    assert_eq!(
+        b.env[0].1.expose(),
+        "${env:NONE}",
+        "a value holds no references"
+    );
+    assert!(!format!("{settings:?}").contains("first-secret"));
+    assert!(!effective(&settings).to_string().contains("first-secret"));
+    let warning =
+        "mcpServers.b.env.Y: there is no keyring here: ${keyring:b.Y} is read as ${secret:b.Y}";
+    assert_eq!(settings.warnings, [warning]);
+}
+
+#[test]
+fn a_secret_that_is_kept_or_replaced_is_a_change() {
+    let config =
+        r#"{ "mcpServers": { "a": { "command": "x", "env": { "Y": "${secret:a.Y}" } } } }"#;
+    let scene = Scene::with(config);
+    let missing = scene.settings();
+    assert!(missing.servers[0].problem().is_some());
+    secret_files::set(scene.folder.path(), "a.Y", "one-secret-value").unwrap();
+    let kept = scene.settings();
+    assert_eq!(kept.servers[0].problem(), None);
+    secret_files::set(scene.folder.path(), "a.Y", "another-secret-value").unwrap();
+    assert!(kept.servers[0].needs_restart(&scene.settings().servers[0]));
 }
 
 #[test]
@@ -76,14 +134,14 @@ fn a_broken_server_leaves_the_others_alone_and_names_every_reason() {
         .variable("FOLDER", "/srv");
     let settings = scene.settings();
     assert_eq!(
-        settings.servers[0].problem.as_deref(),
+        settings.servers[0].problem().as_deref(),
         Some(
-            "mcpServers.broken.url: environment variable NO_URL is not set; \
-             mcpServers.broken.headers.X: environment variable NO_X is not set"
+            "mcp_config.json:2:28: mcpServers.broken.url: environment variable NO_URL is not set; \
+             mcp_config.json:2:63: mcpServers.broken.headers.X: environment variable NO_X is not set"
         )
     );
     let fine = &settings.servers[1];
-    assert_eq!(fine.problem, None);
+    assert_eq!(fine.problem(), None);
     let exposed = |text: &Option<SettingText>| text.as_ref().map(|text| text.expose().to_owned());
     assert_eq!(exposed(&fine.command).as_deref(), Some("run"));
     assert_eq!(fine.env[0].1.expose(), "some value");
@@ -105,18 +163,20 @@ fn what_a_reference_gives_is_checked_like_what_is_written() {
         .settings()
         .servers
         .into_iter()
-        .filter_map(|server| server.problem)
+        .flat_map(|server| server.problems)
         .collect();
     let but = "its references give a value that is not allowed, allowed";
     assert_eq!(
         problems,
         [
-            format!("mcpServers.a.url: {but}: an address that begins with http:// or https://"),
             format!(
-                "mcpServers.b.headers.X: {but}: a string of visible ASCII characters and spaces"
+                "mcp_config.json:2:23: mcpServers.a.url: {but}: an address that begins with http:// or https://"
             ),
             format!(
-                "mcpServers.c.command: {but}: a string that is not empty, without a NUL character"
+                "mcp_config.json:3:54: mcpServers.b.headers.X: {but}: a string of visible ASCII characters and spaces"
+            ),
+            format!(
+                "mcp_config.json:4:27: mcpServers.c.command: {but}: a string that is not empty, without a NUL character"
             ),
         ]
     );

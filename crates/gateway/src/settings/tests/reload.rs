@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::Scene;
-use crate::settings::{Settings, SettingsError, SettingsWatch, watch};
+use crate::settings::{Settings, SettingsError, SettingsWatch, environment, watch};
 
 /// Far longer than any change takes; only a defect waits this long.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -76,8 +76,10 @@ async fn a_deleted_file_is_reported_and_the_watch_goes_on() {
 #[tokio::test]
 async fn a_folder_that_comes_later_and_is_replaced() {
     let mut scene = Scene::empty();
-    let folder = scene.path("not/yet");
-    scene.sources.data_dir = Some(folder.clone());
+    let home = scene.path("not/yet");
+    let folder = home.join(".mcpproxy");
+    scene = scene.variable(environment::HOME, &home.display().to_string());
+    scene.sources.data_dir = None;
     let mut watch = start(&scene);
     for limit in [2, 3] {
         fs::create_dir_all(&folder).unwrap();

@@ -42,6 +42,18 @@ refusals! {
     UnlistedRefusals {
         502 => "The server has not listed its tools (`UPSTREAM_UNAVAILABLE`)",
     }
+    /// A change of the configuration that cannot be made.
+    ChangeRefusals {
+        409 => "The name is taken (`NAME_TAKEN`), or the configuration file cannot be used (`INVALID_CONFIGURATION`)",
+    }
+    /// A server that cannot be started.
+    StartRefusals {
+        502 => "The server cannot be started (`UPSTREAM_UNAVAILABLE`); `details.stderr` has the last lines that it wrote",
+    }
+    /// A server that is switched off.
+    SwitchedOffRefusals {
+        409 => "The server is disabled (`TOOL_DISABLED`) or quarantined (`SERVER_QUARANTINED`), or the configuration file cannot be used (`INVALID_CONFIGURATION`)",
+    }
     /// A call that was refused or failed.
     CallRefusals {
         409 => "A rule or a state speaks against the call",

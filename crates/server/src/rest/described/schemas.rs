@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use mcpproxy_gateway::servers::FailedServer;
 use mcpproxy_policy::{Operation, Sensitivity};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -30,8 +31,10 @@ pub(crate) struct ToolListSchema {
     total: u64,
     /// `hybrid`: by words and by meaning; `lexical`: by words alone. Only of a search.
     search: Option<String>,
-    /// Servers that were not searched, because they are still starting. Only of a search.
+    /// Servers that are still starting: what they have is not listed, or not searched. Absent if there are none.
     starting: Option<Vec<String>>,
+    /// Servers that failed, also those that are being tried again. Absent if there are none.
+    failed: Option<Vec<FailedServer>>,
     /// Advice, where a search finds nothing.
     notice: Option<String>,
     tools: Vec<ToolRowSchema>,

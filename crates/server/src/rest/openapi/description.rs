@@ -7,7 +7,7 @@ use mcpproxy_gateway::failure::ErrorAnswer;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::rest::{activity, events, openapi, servers, status, tokens, tools};
+use crate::rest::{activity, events, index, openapi, servers, status, tokens, tools};
 
 /// Description of the REST interface.
 #[derive(OpenApi)]
@@ -27,9 +27,10 @@ use crate::rest::{activity, events, openapi, servers, status, tokens, tools};
     ),
     paths(
         activity::list, activity::summary, activity::export, activity::verify, activity::show, events::events,
-        tools::list_tools, tools::show_tool, tools::call_tool, servers::list, servers::show_contract, servers::accept_contract,
+        tools::list_tools, tools::show_tool, tools::call_tool, servers::list, servers::add, servers::show, servers::merge,
+        servers::remove, servers::disable, servers::enable, servers::restart, servers::show_contract, servers::accept_contract,
         tokens::list, tokens::create, tokens::show, tokens::rotate, tokens::revoke,
-        status::status, status::config, openapi::document, status::healthz, status::readyz, status::metrics,
+        index::list, status::status, status::config, openapi::document, status::healthz, status::readyz, status::metrics,
     ),
     components(schemas(ErrorAnswer<'_>)),
     security(("api_key" = []), ("bearer" = [])),

@@ -9,7 +9,8 @@ fn failed() -> UpstreamState {
     UpstreamState::Failed {
         reason: "gone".into(),
         attempt: 1,
-        retry_in: Duration::from_secs(30),
+        since: std::time::SystemTime::UNIX_EPOCH,
+        retry_in: Some(Duration::from_secs(30)),
     }
 }
 

@@ -6,56 +6,104 @@ use std::time::Duration;
 use mcpproxy_wire::{ListedKind, Method, Protocol};
 use tokio::time::Instant;
 
-use super::UpstreamTask;
-use crate::CallError;
+use super::{Retry, UpstreamTask};
 use crate::client::incoming::Announcements;
 use crate::lifecycle::refresher::{explain, refresh};
 use crate::lifecycle::shared::SharedUpstream;
+use crate::lifecycle::start::{Start, StartLimits};
 use crate::offerings::listing::{self, Listing};
+use crate::process::child::StartError;
+use crate::process::installers::installs_first;
 use crate::protocol::connection::UpstreamConnection;
-use crate::protocol::probe::{ProbeOutcome, probe};
+use crate::protocol::probe::{ProbeOutcome, probe, probe_program};
 use crate::protocol::remembered::ServerKey;
 use crate::spec::{ProtocolSetting, TransportSpec};
 use crate::transport::http::HttpConnection;
-use crate::transport::stdio::StdioConnection;
+use crate::transport::stdio::{PrintReaders, StdioConnection};
 use crate::transport::{Greeting, TransportLink};
+use crate::{CallError, StartWait};
 
-/// Connects to the server, greets it and lists its tools; the error is for people.
+/// Connects to the server, greets it and lists its tools.
 ///
 /// A connection that does not get that far stays in the task, which ends it.
-pub(super) async fn open(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnection>, String> {
-    let spec = &task.shared.spec;
+pub(super) async fn open(
+    task: &mut UpstreamTask,
+    start: &Start,
+) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
+    let shared = Arc::clone(&task.shared);
+    let spec = &shared.spec;
     let protocol = match spec.protocol {
-        _ if matches!(spec.transport, TransportSpec::BuiltIn(_)) => Protocol::Session,
-        ProtocolSetting::Legacy => Protocol::Session,
-        ProtocolSetting::Modern => Protocol::Stateless,
-        ProtocolSetting::Auto => return open_in_any(task).await,
+        _ if matches!(spec.transport, TransportSpec::BuiltIn(_)) => Some(Protocol::Session),
+        ProtocolSetting::Legacy => Some(Protocol::Session),
+        ProtocolSetting::Modern => Some(Protocol::Stateless),
+        ProtocolSetting::Auto => None,
     };
-    open_in(task, protocol)
-        .await
-        .map_err(|problem| problem.text)
+    match protocol {
+        Some(protocol) => {
+            let opening = open_in(task, start, protocol);
+            while_hopeful(&shared, start, opening).await
+        }
+        None => open_in_any(task, start).await,
+    }
 }
 
 /// Reason why a connection could not be opened.
-struct OpeningProblem {
-    text: String,
+pub(super) struct OpeningProblem {
+    /// Reason, for people.
+    pub(super) text: String,
     /// Whether the server was there to have something against it.
     is_answer: bool,
+    pub(super) retry: Retry,
+}
+
+/// Connection that is open, and the protocol to speak the next time, if that is known.
+type Opened = (Arc<UpstreamConnection>, Option<Protocol>);
+
+/// Opens a connection, unless the server is a program for which there is no hope any more.
+async fn while_hopeful<T>(
+    shared: &SharedUpstream,
+    start: &Start,
+    opening: impl Future<Output = Result<T, OpeningProblem>>,
+) -> Result<T, OpeningProblem> {
+    let SharedUpstream { spec, runtime, .. } = shared;
+    if !matches!(spec.transport, TransportSpec::Stdio(_)) {
+        return opening.await;
+    }
+    let limits = StartLimits::of(spec, runtime);
+    tokio::select! {
+        biased;
+        opened = opening => opened,
+        text = start.hopeless(limits, &runtime.life_sampler) => Err(OpeningProblem {
+            text,
+            is_answer: true,
+            retry: Retry::Later,
+        }),
+    }
 }
 
 /// Opens a connection in the way that worked before, or else finds out which one works.
-async fn open_in_any(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnection>, String> {
-    let remembered = Arc::clone(&task.shared.runtime.remembered);
-    let key = ServerKey::of(&task.shared.spec);
+async fn open_in_any(
+    task: &mut UpstreamTask,
+    start: &Start,
+) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
+    let shared = Arc::clone(&task.shared);
+    let remembered = &shared.runtime.remembered;
+    let key = ServerKey::of(&shared.spec);
     let protocol = key.as_ref().and_then(|key| remembered.recall(key));
     let opened = match protocol {
-        Some(protocol) => open_in(task, protocol).await,
-        None => open_probing(task).await,
+        Some(protocol) => {
+            let opening = async {
+                let connection = open_in(task, start, protocol).await?;
+                Ok((connection, Some(protocol)))
+            };
+            while_hopeful(&shared, start, opening).await
+        }
+        None => while_hopeful(&shared, start, open_probing(task, start)).await,
     };
     match opened {
-        Ok(connection) => {
-            if let Some(key) = &key {
-                remembered.learn(key, connection.protocol());
+        Ok((connection, next_time)) => {
+            if let (Some(key), Some(protocol)) = (&key, next_time) {
+                remembered.learn(key, protocol);
             }
             task.awaits_slow_server = false;
             Ok(connection)
@@ -65,93 +113,142 @@ async fn open_in_any(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnection>,
                 remembered.forget(&key);
                 task.awaits_slow_server = true;
             }
-            Err(problem.text)
+            Err(problem)
         }
     }
 }
 
 async fn open_in(
     task: &mut UpstreamTask,
+    start: &Start,
     protocol: Protocol,
 ) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
-    let deadline = Instant::now() + task.shared.spec.start_timeout;
-    let connection = begin(task, protocol)?;
-    let greeting = connection.greet(deadline).await.map_err(|error| {
-        let method = match protocol {
-            Protocol::Session => Method::Initialize,
-            Protocol::Stateless => Method::ServerDiscover,
-        };
-        OpeningProblem::of(method, &error)
-    })?;
-    welcome(task, connection, greeting, deadline).await
+    let deadline = deadline(&task.shared);
+    let method = match protocol {
+        Protocol::Session => Method::Initialize,
+        Protocol::Stateless => Method::ServerDiscover,
+    };
+    start.ask(method);
+    let connection = begin(task, start, protocol)?;
+    let greeting = connection.greet(deadline).await;
+    let greeting = greeting.map_err(|error| OpeningProblem::of(method, &error))?;
+    welcome(task, start, connection, greeting, deadline).await
 }
 
-async fn open_probing(task: &mut UpstreamTask) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
-    let start_timeout = task.shared.spec.start_timeout;
-    let deadline = Instant::now() + start_timeout;
-    let silence = if task.awaits_slow_server {
-        start_timeout
-    } else {
-        task.shared.runtime.probe_silence
-    };
-    let connection = begin(task, Protocol::Stateless)?;
+async fn open_probing(task: &mut UpstreamTask, start: &Start) -> Result<Opened, OpeningProblem> {
+    let deadline = deadline(&task.shared);
+    let silence = task.shared.runtime.probe_silence;
+    start.ask(Method::ServerDiscover);
+    let connection = begin(task, start, Protocol::Stateless)?;
     // Boxed, as it is rare, so that the futures of callers stay small.
-    let protocol = match Box::pin(probe(&connection, silence, deadline)).await {
+    let outcome = if connection.is_program() {
+        let silent = async {
+            start.silent_for(silence, longest_probe(&task.shared)).await;
+            start.ask(Method::Initialize);
+        };
+        Box::pin(probe_program(&connection, silent, silence, deadline)).await
+    } else {
+        let start_timeout = task.shared.spec.start_timeout;
+        let silence = if task.awaits_slow_server {
+            start_timeout
+        } else {
+            silence
+        };
+        Box::pin(probe(&connection, silence, deadline)).await
+    };
+    let (protocol, is_said) = match outcome {
         ProbeOutcome::Stateless(greeting) => {
-            return welcome(task, connection, greeting, deadline).await;
+            let opened = welcome(task, start, connection, greeting, deadline).await?;
+            return Ok((opened, Some(Protocol::Stateless)));
         }
-        ProbeOutcome::Session(greeting) => {
+        ProbeOutcome::Session {
+            greeting,
+            next_time,
+        } => {
             let session = Arc::new(connection.in_session());
             task.attempt = Some(Arc::clone(&session));
-            match welcome(task, session, greeting, deadline).await {
-                Ok(connection) => return Ok(connection),
+            match welcome(task, start, session, greeting, deadline).await {
+                Ok(connection) => return Ok((connection, Some(next_time))),
                 // It may be the probe that it did not take well.
-                Err(_) => Protocol::Session,
+                Err(_) => (Protocol::Session, true),
             }
         }
-        ProbeOutcome::Elsewhere(protocol) => protocol,
+        ProbeOutcome::Elsewhere { protocol, is_said } => (protocol, is_said),
         ProbeOutcome::Unreachable(error) => {
             return Err(OpeningProblem::of(Method::ServerDiscover, &error));
         }
     };
     task.abandon(Duration::ZERO).await;
-    open_in(task, protocol).await
+    let connection = open_in(task, start, protocol).await?;
+    Ok((connection, is_said.then_some(protocol)))
+}
+
+/// Deadline for what is asked of a server while it starts. A program has its signs of life, which end sooner than this.
+fn deadline(shared: &SharedUpstream) -> Instant {
+    let SharedUpstream { spec, runtime, .. } = shared;
+    Instant::now()
+        + match &spec.transport {
+            TransportSpec::Stdio(_) => 2 * StartLimits::of(spec, runtime).in_all,
+            TransportSpec::Http(_) | TransportSpec::BuiltIn(_) => spec.start_timeout,
+        }
+}
+
+/// Longest that a program has for its answer to the probe alone, however busy it is.
+fn longest_probe(shared: &SharedUpstream) -> Duration {
+    let SharedUpstream { spec, runtime, .. } = shared;
+    match &spec.transport {
+        TransportSpec::Stdio(stdio) if installs_first(stdio) => runtime.longest_installing_probe,
+        _ => runtime.longest_probe,
+    }
 }
 
 /// Starts what a connection needs.
 fn begin(
     task: &mut UpstreamTask,
+    start: &Start,
     protocol: Protocol,
 ) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
-    let link = start_transport(&task.shared, protocol).map_err(|text| OpeningProblem {
-        text,
-        is_answer: false,
-    })?;
+    let link = start_transport(&task.shared, start, protocol)?;
+    if let Some(pid) = link.pid() {
+        let attempt = task.failures_in_a_row.saturating_add(1);
+        let started = format!("attempt {attempt} starts as process {pid}");
+        task.shared.log(&started);
+    }
     let version = Arc::clone(&task.shared.runtime.version);
     let connection = Arc::new(UpstreamConnection::new(link.into(), protocol, version));
     task.attempt = Some(Arc::clone(&connection));
     Ok(connection)
 }
 
-/// Starts the transport of a connection; the error is for people.
-fn start_transport(shared: &SharedUpstream, protocol: Protocol) -> Result<TransportLink, String> {
+/// Starts the transport of a connection.
+fn start_transport(
+    shared: &SharedUpstream,
+    start: &Start,
+    protocol: Protocol,
+) -> Result<TransportLink, OpeningProblem> {
     let SharedUpstream { spec, runtime, .. } = shared;
     let announcements: Arc<dyn Announcements> = Arc::clone(&shared.readiness) as _;
     Ok(match &spec.transport {
-        TransportSpec::Stdio(stdio) => TransportLink::Stdio(StdioConnection::start(
-            &spec.name,
-            stdio,
-            runtime.guard.as_deref(),
-            shared.mask.clone(),
-            announcements,
-            &shared.tail,
-        )?),
-        TransportSpec::Http(http) => TransportLink::Http(HttpConnection::new(
-            http,
-            protocol,
-            runtime.connector(),
-            announcements,
-        )?),
+        TransportSpec::Stdio(stdio) => {
+            let printed = PrintReaders {
+                tail: shared.begin_tail(),
+                log: shared.log.clone(),
+                signs: Arc::clone(&start.signs),
+            };
+            let (guard, mask) = (runtime.guard.as_deref(), shared.mask.clone());
+            let started =
+                StdioConnection::start(&spec.name, stdio, guard, mask, announcements, printed);
+            TransportLink::Stdio(started.map_err(|error| match error {
+                StartError::Missing(text) => OpeningProblem::unsent(text, Retry::WhenThere),
+                StartError::Refused(text) => OpeningProblem::unsent(text, Retry::Later),
+            })?)
+        }
+        TransportSpec::Http(http) => {
+            let connector = runtime.connector();
+            let made = HttpConnection::new(http, protocol, connector, announcements);
+            let made = made.map_err(|text| OpeningProblem::unsent(text, Retry::WhenConfigured));
+            TransportLink::Http(made?)
+        }
         TransportSpec::BuiltIn(built_in) => TransportLink::BuiltIn(Arc::clone(built_in)),
     })
 }
@@ -159,11 +256,14 @@ fn start_transport(shared: &SharedUpstream, protocol: Protocol) -> Result<Transp
 /// Lists the tools of a server that was greeted, and lets callers have it.
 async fn welcome(
     task: &mut UpstreamTask,
+    start: &Start,
     connection: Arc<UpstreamConnection>,
     greeting: Greeting,
     deadline: Instant,
 ) -> Result<Arc<UpstreamConnection>, OpeningProblem> {
     let shared = Arc::clone(&task.shared);
+    start.ask(Method::ToolsList);
+    task.wait_for(StartWait::Tools);
     let epoch = shared.begin_listing(ListedKind::Tool);
     let listing = match greeting.capabilities.tools {
         Some(_) => listing::list(&connection, ListedKind::Tool, deadline)
@@ -182,6 +282,15 @@ async fn welcome(
 }
 
 impl OpeningProblem {
+    /// Problem of a server that nothing was sent to.
+    fn unsent(text: String, retry: Retry) -> Self {
+        Self {
+            text,
+            is_answer: false,
+            retry,
+        }
+    }
+
     fn of(method: Method, error: &CallError) -> Self {
         let remedy = match error {
             CallError::Timeout { .. } => "; raise its start_timeout if it needs longer",
@@ -190,6 +299,7 @@ impl OpeningProblem {
         Self {
             text: explain(method, error) + remedy,
             is_answer: !matches!(error, CallError::Disconnected { sent: false, .. }),
+            retry: Retry::Later,
         }
     }
 }

@@ -2,9 +2,13 @@
 
 use http::Uri;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use mcpproxy_redact::MASKED;
 
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Shortest part of a path that is taken for a key. Words of addresses are shorter.
+const SHORTEST_KEY: usize = 20;
 
 /// Address of a server; the error is for people.
 pub(super) fn read_url(url: &str) -> Result<Uri, String> {
@@ -25,6 +29,24 @@ pub(super) fn read_url(url: &str) -> Result<Uri, String> {
 pub(super) fn path_of(url: &Uri) -> Uri {
     url.path_and_query()
         .map_or_else(|| Uri::from_static("/"), |path| Uri::from(path.clone()))
+}
+
+/// Address for people and agents: without its query, which may hold credentials, and with what looks like one in its
+/// path hidden, as some services have it there. User and password are in no address of ours.
+pub(super) fn shown(url: &Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or_default();
+    let authority = url.authority().map_or("", http::uri::Authority::as_str);
+    let segments = url.path().split('/');
+    let segments = segments.map(|one| if is_key(one) { MASKED } else { one });
+    let path: Vec<&str> = segments.collect();
+    format!("{scheme}://{authority}{}", path.join("/"))
+}
+
+/// Whether a part of a path looks like a key: long, of letters and digits.
+fn is_key(segment: &str) -> bool {
+    segment.len() >= SHORTEST_KEY
+        && segment.bytes().any(|byte| byte.is_ascii_digit())
+        && segment.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 /// Headers of every request; the error is for people and holds no secret.
@@ -81,6 +103,25 @@ pub(super) fn resolve(named: &str, from: &Uri) -> Option<Uri> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_a_credential() {
+        for (url, expected) in [
+            ("http://host:81/mcp?key=abc", "http://host:81/mcp"),
+            ("https://host", "https://host/"),
+            (
+                "https://host/v2/model-context-protocol/mcp",
+                "https://host/v2/model-context-protocol/mcp",
+            ),
+            (
+                "https://host/s/MjE4Y2I0ZDgtYjI5OC00/mcp",
+                "https://host/s/***/mcp",
+            ),
+        ] {
+            let url = read_url(url).expect("an address");
+            assert_eq!(shown(&url), expected);
+        }
+    }
 
     #[test]
     fn an_endpoint_is_found_at_the_same_server_only() {

@@ -7,6 +7,7 @@ use hyper::body::Incoming;
 use mcpproxy_wire::{Message, RpcError};
 
 use super::HttpEndpoint;
+use super::address;
 use super::pool::SendError;
 use super::response::read_body;
 use crate::CallError;
@@ -18,7 +19,10 @@ impl HttpEndpoint {
     /// Error of a request that did not get through.
     pub(super) fn broken(&self, error: SendError, sent: bool) -> CallError {
         let reason: Arc<str> = match error {
-            SendError::NotConnected(cause) => format!("it cannot be reached: {cause}").into(),
+            SendError::NotConnected(cause) => {
+                let url = address::shown(&self.url);
+                format!("it cannot be reached at {url}: {cause}").into()
+            }
             SendError::Broken => "the connection broke off".into(),
         };
         // What was not even sent is tried again on another connection, so this one has to go.

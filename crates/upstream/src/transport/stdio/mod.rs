@@ -22,8 +22,11 @@ use super::request::OutgoingRequest;
 use crate::CallError;
 use crate::call_error::UpstreamResponse;
 use crate::client::incoming::{Announcements, IncomingAction, IncomingMessages};
-use crate::process::child::Process;
+use crate::process::child::{Process, StartError};
+use crate::process::life_signs::LifeSigns;
 use crate::process::lines::{MESSAGE_LIMIT, OutputLine, OutputLines};
+use crate::process::printed::PrintedLine;
+use crate::process::server_log::{LogSource, ServerLog};
 use crate::process::stderr::StderrTail;
 use crate::spec::StdioSpec;
 
@@ -72,20 +75,32 @@ pub(crate) struct OutputReader {
     pub(crate) mask: Mask,
     pub(crate) incoming: IncomingMessages,
     pub(crate) pending: Arc<PendingRequests>,
+    /// Log for lines that are no messages.
+    pub(crate) log: Option<Arc<ServerLog>>,
+}
+
+/// Readers of what a program prints.
+pub(crate) struct PrintReaders {
+    /// End of its standard error.
+    pub(crate) tail: Arc<StderrTail>,
+    pub(crate) log: Option<Arc<ServerLog>>,
+    pub(crate) signs: Arc<LifeSigns>,
 }
 
 impl StdioConnection {
-    /// Starts the program; the error is for people.
+    /// Starts the program.
     pub(crate) fn start(
         name: &Arc<str>,
         spec: &StdioSpec,
         guard: Option<&Path>,
         mask: Mask,
         announcements: Arc<dyn Announcements>,
-        tail: &Arc<StderrTail>,
-    ) -> Result<Self, String> {
+        printed: PrintReaders,
+    ) -> Result<Self, StartError> {
         let (process, streams) = Process::start(spec, guard)?;
         let pid = process.id();
+        let PrintReaders { tail, log, signs } = printed;
+        signs.set_process(pid);
         let pending = Arc::new(PendingRequests::default());
         let (queue, outgoing) = mpsc::channel(QUEUE);
         let (end, ended) = watch::channel(None);
@@ -96,11 +111,12 @@ impl StdioConnection {
             mask,
             incoming: incoming.clone(),
             pending: Arc::clone(&pending),
+            log: log.clone(),
         };
-        let tail = Arc::clone(tail);
-        let drain = tokio::spawn(async move { tail.drain(streams.errors).await });
+        let errors = signs.watch(streams.errors);
+        let drain = tokio::spawn(async move { tail.drain(errors, log.as_ref()).await });
         let writer = tokio::spawn(write(streams.input, streams.preamble, outgoing));
-        let lines = OutputLines::new(streams.output, MESSAGE_LIMIT);
+        let lines = OutputLines::new(signs.watch(streams.output), MESSAGE_LIMIT);
         let reader = tokio::spawn(reader.read(lines, queue.downgrade()));
         let tasks = StdioTasks {
             reader,
@@ -275,6 +291,9 @@ impl OutputReader {
                     IncomingAction::Notified | IncomingAction::Nothing => {}
                     IncomingAction::Garbage(reason) => {
                         garbage += 1;
+                        if let Some(log) = &self.log {
+                            log.line(LogSource::Stdout, &bytes);
+                        }
                         self.log_garbage(&bytes, &reason, garbage);
                     }
                 },
@@ -295,14 +314,9 @@ impl OutputReader {
         if count > LOGGED_LINES {
             return;
         }
-        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(READ_OF_GARBAGE)]);
-        let shown: String = self
-            .mask
-            .apply(&text)
-            .chars()
-            .filter(|character| !character.is_control())
-            .take(LOGGED_CHARACTERS)
-            .collect();
+        let line = PrintedLine::read(bytes, READ_OF_GARBAGE, &self.mask);
+        let shown = line.without_controls();
+        let shown: String = shown.chars().take(LOGGED_CHARACTERS).collect();
         tracing::warn!(server = %self.name, line = shown, reason = %self.mask.apply(reason),
             "ignored a line of output that is no message");
         if count == LOGGED_LINES {
