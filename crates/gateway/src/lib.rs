@@ -155,7 +155,9 @@ impl Gateway {
     /// Stops every server, waits until they are gone, and ends the log.
     pub async fn stop(&self) {
         self.background.stopping.cancel();
-        self.servers.stop();
+        // Waits for a change of the configuration that is under way.
+        let servers = Arc::clone(&self.servers);
+        self.background.compute(move || servers.stop()).await;
         self.background.finished().await;
         self.records.gateway_stopped();
         self.records.log().stop().await;

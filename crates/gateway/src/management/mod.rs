@@ -235,8 +235,17 @@ impl Gateway {
         let (sources, name, change) = (self.sources.clone(), name.to_owned(), change.clone());
         let is_checked = self.records.is_daemon() && !matches!(change, ServerChange::TakeBack(_));
         let running = is_checked.then(|| self.settings.current());
+        let adds_by_itself = !self.records.is_daemon()
+            && matches!((&write, &change), (Write::Yes, ServerChange::Add(_)));
+        let stopping = self.background.stopping.clone();
         let edit = move || {
             let check = |settings: &Settings| match &running {
+                // Somebody gave up meanwhile, and is told that nothing was added.
+                None if adds_by_itself && stopping.is_cancelled() => {
+                    Err(settings::SettingsError::Refused(
+                        "the command was ended before the server was added".to_owned(),
+                    ))
+                }
                 Some(running) => settings::check_start(settings, Some(running)),
                 None => Ok(()),
             };

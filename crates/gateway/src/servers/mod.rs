@@ -333,13 +333,18 @@ impl Servers {
         let gone = before.iter().filter(|(name, _)| !untouched.contains(*name));
         gone.for_each(|(_, server)| self.end(server));
         if is_stopping() {
-            self.stop();
+            self.end_all();
         }
     }
 
     /// Has every server stopped; [`Background::finished`] waits until they are gone.
     pub(crate) fn stop(&self) {
         let _one_at_a_time = self.one_at_a_time();
+        self.end_all();
+    }
+
+    /// Ends every server. Whoever calls it is the one that changes them.
+    fn end_all(&self) {
         let servers = self.configured.swap(Arc::default());
         servers.values().for_each(|server| self.end(server));
     }

@@ -137,6 +137,7 @@ fn settings_of(
     let mut tree = document.tree()?;
     let of_clients = clients::files::rewrite(&mut tree);
     let references = References {
+        config: &path,
         environment: &sources.environment,
         folder: path.parent().unwrap_or(&path),
         data_dir: &locations.data_dir,
@@ -175,6 +176,7 @@ fn settings_of(
     {
         warnings.push(format!("the configuration file holds secrets, and other users can read or change it: `{command}`, or write references such as ${{env:NAME}} in their place"));
     }
+    warnings.extend(private_files::foreign_owner_warning(&path));
     warnings.extend(private_files::data_dir_warning(&locations.data_dir));
     let read = read.expect("a reader that gave nothing has noted a problem");
     let mut settings: Settings =

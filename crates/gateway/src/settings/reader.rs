@@ -381,6 +381,7 @@ fn joined(members: Vec<(&str, Option<Resolved>)>) -> Option<Resolved> {
 pub(super) fn defaults(section: &'static Section) -> Json {
     let environment = Environment::default();
     let references = References {
+        config: Path::new(""),
         environment: &environment,
         folder: Path::new(""),
         data_dir: Path::new(""),

@@ -18,6 +18,8 @@ const FILE_LIMIT: usize = 64 * 1024;
 
 /// Places that references lead to.
 pub(super) struct References<'a> {
+    /// File of the configuration, which has the secrets of all servers.
+    pub(super) config: &'a Path,
     pub(super) environment: &'a Environment,
     /// Relative paths start here.
     pub(super) folder: &'a Path,
@@ -75,9 +77,15 @@ pub(super) fn own_variable(raw: &str) -> Option<String> {
     own
 }
 
-/// String without its references.
+/// String without its references, but with their defaults, which are written out.
 pub(super) fn without(raw: &str) -> String {
-    let rest = replace(raw, |_| Ok(Replacement::Plain(String::new())));
+    let rest = replace(raw, |reference| {
+        let default = match reference {
+            Reference::Variable(_, default) => default.unwrap_or_default(),
+            _ => "",
+        };
+        Ok(Replacement::Plain(default.to_owned()))
+    });
     rest.map_or_else(|_| raw.to_owned(), |rest| rest.value)
 }
 
@@ -144,7 +152,11 @@ impl References<'_> {
             _ => problem("cannot be read"),
         };
         let full = self.folder.join(path);
-        if private_files::is_state(self.data_dir, &full) {
+        let is_config = || {
+            fs::canonicalize(&full)
+                .is_ok_and(|full| fs::canonicalize(self.config).is_ok_and(|config| config == full))
+        };
+        if private_files::is_state(self.data_dir, &full) || is_config() {
             return Err(problem(
                 "belongs to the gateway itself, no reference leads there",
             ));

@@ -26,6 +26,12 @@ impl<'a> PrintedLine<'a> {
         }
     }
 
+    /// The line, which may go on if it is open.
+    pub(crate) fn open(mut self, is_open: bool) -> Self {
+        self.is_cut |= is_open;
+        self
+    }
+
     /// The line with control characters escaped.
     pub(crate) fn escaped(&self) -> String {
         let shown = self.hide(self.text.trim_end_matches('\r'));

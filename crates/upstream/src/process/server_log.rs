@@ -76,6 +76,8 @@ struct LogLine {
     time: SystemTime,
     source: LogSource,
     text: Vec<u8>,
+    /// Whether its end was never read.
+    is_open: bool,
 }
 
 /// Origin of a line, which every line of the file names: no server can write one that looks like ours.
@@ -118,8 +120,13 @@ impl ServerLog {
 
     /// Adds a line, if there is room for it.
     pub(crate) fn line(&self, source: LogSource, text: &[u8]) {
+        self.add(source, text, false);
+    }
+
+    /// Adds a line, which may be the beginning of one.
+    fn add(&self, source: LogSource, text: &[u8], is_open: bool) {
         let text = &text[..text.len().min(LINE_BYTES)];
-        if lock(&self.queue).add(source, text, Instant::now()) {
+        if lock(&self.queue).add(source, text, is_open, Instant::now()) {
             self.wake.notify_one();
         }
     }
@@ -211,7 +218,7 @@ impl LogQueue {
 
     /// Adds a line, if there is room for it; says whether there is something new to do for who writes. Lines of ours
     /// are few, and no flood keeps them out.
-    fn add(&mut self, source: LogSource, text: &[u8], now: Instant) -> bool {
+    fn add(&mut self, source: LogSource, text: &[u8], is_open: bool, now: Instant) -> bool {
         let bytes = text.len() + LINE_OVERHEAD;
         if self.bytes + bytes > QUEUE_LIMIT {
             self.dropped += 1;
@@ -225,19 +232,20 @@ impl LogQueue {
         }
         if self.dropped > 0 {
             let before = missing(std::mem::take(&mut self.dropped)).into_bytes();
-            self.push(LogSource::Gateway, before);
+            self.push(LogSource::Gateway, before, false);
             self.told_at = None;
         }
-        self.push(source, text.to_vec());
+        self.push(source, text.to_vec(), is_open);
         true
     }
 
-    fn push(&mut self, source: LogSource, text: Vec<u8>) {
+    fn push(&mut self, source: LogSource, text: Vec<u8>, is_open: bool) {
         self.bytes += text.len() + LINE_OVERHEAD;
         self.lines.push(LogLine {
             time: SystemTime::now(),
             source,
             text,
+            is_open,
         });
     }
 
@@ -267,7 +275,8 @@ fn missing(lines: u64) -> String {
 fn text_of(lines: &[LogLine], dropped: u64, mask: &Mask) -> String {
     let mut text = String::new();
     for line in lines {
-        let shown = PrintedLine::read(&line.text, LINE_BYTES, mask).escaped();
+        let shown = PrintedLine::read(&line.text, LINE_BYTES, mask);
+        let shown = shown.open(line.is_open).escaped();
         let cut = shown.char_indices().nth(LINE_CHARACTERS);
         let shown = cut.map_or(&*shown, |(at, _)| &shown[..at]);
         push(&mut text, line.time, line.source, shown);
@@ -307,7 +316,7 @@ impl LogStream {
     pub(crate) fn take(&mut self, mut piece: &[u8]) {
         while let Some(end) = memchr::memchr(b'\n', piece) {
             self.extend(&piece[..end]);
-            self.end_line();
+            self.end_line(false);
             piece = &piece[end + 1..];
         }
         if !piece.is_empty() {
@@ -322,8 +331,8 @@ impl LogStream {
             .extend_from_slice(&part[..part.len().min(room)]);
     }
 
-    fn end_line(&mut self) {
-        self.log.line(LogSource::Stderr, &self.open_line);
+    fn end_line(&mut self, is_open: bool) {
+        self.log.add(LogSource::Stderr, &self.open_line, is_open);
         self.open_line.clear();
         self.has_open_line = false;
     }
@@ -333,7 +342,7 @@ impl Drop for LogStream {
     fn drop(&mut self) {
         // The last line of a stream may lack its line break.
         if self.has_open_line {
-            self.end_line();
+            self.end_line(true);
         }
     }
 }

@@ -27,7 +27,15 @@ const CHUNK_BYTES: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct StderrTail {
     mask: Mask,
-    lines: Mutex<VecDeque<Vec<u8>>>,
+    lines: Mutex<VecDeque<PrintedBytes>>,
+}
+
+/// Bytes of a line.
+#[derive(Debug, Default, Clone)]
+struct PrintedBytes {
+    bytes: Vec<u8>,
+    /// Whether its end was not read yet.
+    is_open: bool,
 }
 
 impl StderrTail {
@@ -43,7 +51,7 @@ impl StderrTail {
     ///
     /// To hide secrets takes its time, so it is done for these lines alone, and not while the program waits to write.
     pub(crate) fn last(&self, most: usize) -> Vec<String> {
-        let last: Vec<Vec<u8>> = {
+        let last: Vec<PrintedBytes> = {
             let lines = lock(&self.lines);
             let before = lines.len().saturating_sub(most);
             lines.iter().skip(before).cloned().collect()
@@ -51,8 +59,9 @@ impl StderrTail {
         last.iter().map(|line| self.shown(line)).collect()
     }
 
-    fn shown(&self, line: &[u8]) -> String {
-        let shown = PrintedLine::read(line, KEPT_BYTES, &self.mask).without_controls();
+    fn shown(&self, line: &PrintedBytes) -> String {
+        let shown = PrintedLine::read(&line.bytes, KEPT_BYTES, &self.mask);
+        let shown = shown.open(line.is_open).without_controls();
         shown.chars().take(LINE_BYTES).collect()
     }
 
@@ -84,14 +93,15 @@ impl StderrTail {
                 let mut line = if lines.len() == LINES {
                     lines.pop_front().unwrap_or_default()
                 } else {
-                    Vec::new()
+                    PrintedBytes::default()
                 };
-                line.clear();
+                line.bytes.clear();
                 lines.push_back(line);
             }
             if let Some(line) = lines.back_mut() {
-                let room = KEPT_BYTES.saturating_sub(line.len());
-                line.extend_from_slice(&part[..part.len().min(room)]);
+                let room = KEPT_BYTES.saturating_sub(line.bytes.len());
+                line.bytes.extend_from_slice(&part[..part.len().min(room)]);
+                line.is_open = end.is_none();
             }
             open_line = end.is_none();
             piece = end.map_or(&[], |end| &piece[end + 1..]);
@@ -130,5 +140,9 @@ mod tests {
         let printed = format!("key {secret}\n\u{202e}desrever\u{200b}\n");
         tail.drain(printed.as_bytes(), None).await;
         assert_eq!(tail.last(usize::MAX), ["key ***", r"\u202edesrever\u200b"]);
+        // The rest may come with the next piece.
+        tail.drain(format!("key {}", &secret[..40]).as_bytes(), None)
+            .await;
+        assert_eq!(tail.last(1), ["key ***"]);
     }
 }

@@ -83,6 +83,7 @@ fn limited(limit: usize) -> (Runtime, Arc<Memory>) {
     let (mut runtime, memory) = runtime();
     runtime.set_starts_at_once(Some(limit));
     runtime.slot_silence = 2 * LONG;
+    runtime.call_patience = 2 * LONG;
     (runtime, memory)
 }
 

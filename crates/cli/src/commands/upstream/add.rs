@@ -150,12 +150,14 @@ async fn add(common: &Common, server: &WantedServer, force: bool) -> CommandResu
                     () = interrupted() => None,
                 };
                 progress.end();
-                // A running gateway goes on without this command, and needs the secrets.
-                let goes_on = added.is_none() && matches!(backend, Backend::Daemon(_));
-                if !goes_on && !matches!(added, Some(Ok(_))) {
-                    kept.restore();
+                match added {
+                    Some(Ok(added)) => Ok(added),
+                    Some(Err(error)) => {
+                        kept.restore();
+                        Err(error)
+                    }
+                    None => return given_up(common, server, backend, kept).await,
                 }
-                added.unwrap_or_else(|| Err(given_up(&server.name, goes_on)))
             }
             Err(error) => Err(error),
         },
@@ -177,15 +179,37 @@ async fn add(common: &Common, server: &WantedServer, force: bool) -> CommandResu
     Ok(code)
 }
 
-/// Error of a command that somebody ended before the server had started.
-fn given_up(name: &str, goes_on: bool) -> CliError {
-    CliError::refused(if goes_on {
-        format!(
+/// Ends a command that somebody interrupted. A running gateway goes on without it and needs the secrets; one of our own
+/// is ended first, so that it is known whether it had added the server.
+async fn given_up(
+    common: &Common,
+    server: &WantedServer,
+    backend: Backend,
+    kept: StoredSecrets<'_>,
+) -> CommandResult {
+    let name = &server.name;
+    let goes_on = matches!(backend, Backend::Daemon(_));
+    backend.finish().await;
+    if goes_on {
+        for (secret, _) in &server.secrets {
+            note(&format!(
+                "its secret is kept: `mcpproxy secrets remove {secret}` if the server is not added"
+            ));
+        }
+        return Err(CliError::refused(format!(
             "interrupted; the gateway goes on adding '{name}': `mcpproxy upstream list` shows how it went, `mcpproxy upstream remove {name}` takes it out again"
-        )
-    } else {
-        format!("interrupted; '{name}' was not added")
-    })
+        )));
+    }
+    let settings = settings::load(&common.sources());
+    if settings.is_ok_and(|settings| settings.servers.iter().any(|one| *one.name == **name)) {
+        return Err(CliError::refused(format!(
+            "interrupted, but '{name}' was added already: `mcpproxy upstream remove {name}` takes it out again"
+        )));
+    }
+    kept.restore();
+    Err(CliError::refused(format!(
+        "interrupted; '{name}' was not added"
+    )))
 }
 
 /// Refuses a name that is taken before its secrets are replaced.

@@ -17,7 +17,11 @@ const MOST: usize = 1_000;
 /// Variables of a file, and remarks about it. The error says what is wrong, and no value.
 pub(in crate::settings) fn read(references: &References<'_>, path: &str) -> Result<Read, String> {
     let Expansion { text, mut warnings } = references.expand(path)?;
-    private_files::check_unchangeable(&references.folder.join(text.expose()))?;
+    // In the words of the file: what references give is not repeated.
+    private_files::check_unchangeable(&references.folder.join(text.expose())).map_err(|_| {
+        let path = shown(path);
+        format!("anybody can change or replace the file '{path}', and with it what the server runs: `chmod o-w` it and its folder")
+    })?;
     let text = references.file(text.expose(), &mut warnings)?;
     let variables = parse(&text)?;
     Ok(Read {

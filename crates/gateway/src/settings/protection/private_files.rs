@@ -94,7 +94,17 @@ pub(in crate::settings) fn is_state(data_dir: &Path, path: &Path) -> bool {
     first.is_some_and(|first| STATE.iter().any(|name| first.as_os_str() == *name))
 }
 
-/// Refuses a file that other users can change, as the programs that it names run with the rights of this one. Members
+/// Warning about a file of another user, who has programs run by what it names. Who runs the gateway in a container often
+/// has it so.
+pub(in crate::settings) fn foreign_owner_warning(path: &Path) -> Option<String> {
+    let found = fs::metadata(path).ok().filter(|found| !is_ours(found))?;
+    let (shown, owner) = (path.display(), found.uid());
+    Some(format!(
+        "{shown} belongs to another user (uid {owner}), who can have any program run by it"
+    ))
+}
+
+/// Refuses a file that anybody can change, as the programs that it names run with the rights of this one. Members
 /// of its group alone may: on many systems each user has a group of their own.
 pub(in crate::settings) fn check_unchangeable(path: &Path) -> Result<(), String> {
     const ANYBODY_WRITES: u32 = 0o002;
@@ -104,12 +114,6 @@ pub(in crate::settings) fn check_unchangeable(path: &Path) -> Result<(), String>
         return Ok(());
     };
     let shown = path.display();
-    if !is_ours(&found) {
-        let owner = found.uid();
-        return Err(format!(
-            "{shown} belongs to another user (uid {owner}), who could have any program run: copy it, or run mcpproxy as that user"
-        ));
-    }
     let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let Some(folder) = full.parent() else {
         return Ok(());

@@ -197,13 +197,13 @@ fn a_file_that_anybody_could_change_was_taken_up_without_a_word() {
 
 #[test]
 fn a_pasted_entry_sent_the_key_of_the_gateway_away() {
-    let config = r#"{ "mcpServers": { "a": { "url": "https://h/", "headers": { "A": "${file:api_key}", "B": "${file:./secrets/x}", "C": "${env:MCPPROXY_API_KEY}" } } } }"#;
+    let config = r#"{ "mcpServers": { "a": { "url": "https://h/", "headers": { "A": "${file:api_key}", "B": "${file:./secrets/x}", "C": "${env:MCPPROXY_API_KEY}", "D": "${file:mcp_config.json}" } } } }"#;
     let scene = Scene::with(config).variable("MCPPROXY_API_KEY", "the-key-of-the-gateway");
     scene.write("api_key", "the-key-of-the-gateway");
     fs::create_dir(scene.path("secrets")).unwrap();
     scene.write("secrets/x", "another secret");
     let server = scene.settings().servers.remove(0);
-    assert_eq!(server.problems.len(), 3, "{:?}", server.problems);
+    assert_eq!(server.problems.len(), 4, "{:?}", server.problems);
     for problem in &server.problems {
         assert!(
             problem.contains("belongs to the gateway itself"),
@@ -211,6 +211,20 @@ fn a_pasted_entry_sent_the_key_of_the_gateway_away() {
         );
     }
     assert!(!format!("{server:?}").contains("the-key-of"));
+}
+
+#[test]
+fn a_default_beside_a_reference_that_leads_nowhere_was_shown() {
+    let literal = "sk-proj-0123456789abcdefghij";
+    let config = format!(
+        r#"{{ "mcpServers": {{ "a": {{ "command": "x", "env": {{ "API_KEY": "${{NOT_SET}}${{OTHER:-{literal}}}" }} }} }} }}"#
+    );
+    let settings = Scene::with(&config).settings();
+    assert_eq!(settings.servers[0].problems.len(), 1);
+    let shown = format!("{}{settings:?}", effective(&settings));
+    assert!(!shown.contains(literal), "{shown}");
+    let known: Vec<String> = settings.secrets().collect();
+    assert!(known.iter().any(|one| one == literal), "{known:?}");
 }
 
 #[test]
