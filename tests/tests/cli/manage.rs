@@ -30,6 +30,8 @@ async fn life(home: &Home, has_gateway: bool) {
     let listed = run(&["upstream", "list", "-o", "json"]).await.json();
     let servers = listed["servers"].as_array().expect("there are servers");
     let new = servers.iter().find(|one| one["name"] == "new");
+    let shows_own = servers.iter().any(|one| one["name"] == "mcpproxy");
+    assert_eq!(shows_own, has_gateway, "it looked as if it were starting");
     assert_eq!(new.expect("it is listed")["state"], state);
     check(
         &run(&["upstream", "list"]).await,

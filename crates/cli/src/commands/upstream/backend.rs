@@ -1,6 +1,7 @@
 //! Changes of servers, by the running gateway or by one of our own.
 
 use bytes::Bytes;
+use mcpproxy_builtin::admin_tools;
 use mcpproxy_gateway::settings::edit::ServerChange;
 use mcpproxy_wire::json::to_text;
 use serde_json::{Map, Value, json};
@@ -40,7 +41,12 @@ impl Backend {
     pub(super) async fn list_servers(&self) -> Result<String, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("/api/v1/servers").await,
-            Self::Own(gateway) => Ok(json!({ "servers": gateway.servers().status() }).to_string()),
+            Self::Own(gateway) => {
+                // Those of the file: tools of this very program are no server that anybody manages.
+                let mut servers = gateway.servers().status();
+                servers.retain(|server| server.name != admin_tools::NAME);
+                Ok(json!({ "servers": servers }).to_string())
+            }
         }
     }
 
