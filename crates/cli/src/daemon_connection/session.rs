@@ -14,7 +14,7 @@ const MOST_SUBSCRIPTIONS: usize = 100;
 /// Id of our own requests in a new session. It may be that of one of the client's, but none of these is cancelled.
 const OWN_ID: &str = "mcpproxy-stdio";
 
-/// What a client did in its session that another one has to have as well.
+/// Acts of a client in its session that another session has to have as well.
 #[derive(Debug, Default)]
 pub(super) struct ClientSession {
     mark: SessionMark,

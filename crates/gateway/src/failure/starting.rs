@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use mcpproxy_upstream::{StartAttempt, StartWait};
 
-/// How far the start of a server is, after its name, with why the attempt before failed.
+/// Progress of the start of a server, in words that follow its name, with why the attempt before failed.
 pub(crate) fn told_start(start: &StartAttempt, last_error: Option<&str>) -> String {
     let (attempt, since) = (start.attempt, utc(start.since));
     let waiting = match start.waiting_for {

@@ -67,8 +67,8 @@ impl Gateway {
             .await
     }
 
-    /// Starts a server anew, with the configuration, the variables and the secrets of now; with the settings in force if the
-    /// file cannot be used, which the report then warns of.
+    /// Starts a server anew, with the configuration and the secrets of now; with the settings in force if the file cannot
+    /// be used, which the report then warns of.
     pub async fn restart_server(self: &Arc<Self>, name: &str) -> Result<ServerReport, Failure> {
         self.check_configured(name)?;
         let before = self.settings.current();

@@ -246,7 +246,7 @@ impl<'d> SettingsReader<'d> {
         written.map_or(path, |(_, written)| written).to_owned()
     }
 
-    /// What holds for a key of a server that cannot be read. The server is not used; the rest of it is shown.
+    /// Value that holds for a key of a server that cannot be read. The server is not used; the rest of it is shown.
     fn fallback(&mut self, key: &Key) -> Option<Resolved> {
         self.server_problems.as_ref()?;
         self.read_default(&key.rule, key.default?, key.name)

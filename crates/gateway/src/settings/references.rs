@@ -31,19 +31,19 @@ pub(super) struct References<'a> {
 enum Reference<'a> {
     /// A variable of the environment, and what holds where it is not set or empty.
     Variable(&'a str, Option<&'a str>),
-    /// What a file holds.
+    /// Content of a file.
     File(&'a str),
     /// A secret of the data folder.
     Stored(&'a str),
-    /// The same, as where there is a keyring.
+    /// A secret of the data folder, in the words of where there is a keyring.
     Keyring(&'a str),
     /// The folder of the configuration file.
     Folder,
-    /// What only some client has.
+    /// Something that only some client has.
     Foreign(&'a str),
 }
 
-/// What a reference stands for.
+/// Text that a reference stands for.
 enum Replacement {
     /// Hidden wherever it is shown.
     Secret(String),

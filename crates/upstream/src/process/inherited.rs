@@ -49,7 +49,7 @@ const SHORTEST_MENTIONED: usize = 5;
 /// Most names that an advice has.
 const MOST_ADVISED: usize = 3;
 
-/// What becomes of a variable on the way to a server.
+/// Fate of a variable on the way to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inheritance {
     Passed,

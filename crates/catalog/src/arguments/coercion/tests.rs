@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What becomes of arguments, and where; nothing if they stay refused.
+/// Arguments after their conversion, and where they were converted; nothing if they stay refused.
 fn coerce(schema: &Value, given: &str) -> Option<(String, Vec<String>)> {
     let schema = Schema::compile(schema).unwrap();
     let given = JsonObject::parse(given).unwrap();

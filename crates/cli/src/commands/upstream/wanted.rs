@@ -1,4 +1,4 @@
-//! What `upstream add` was asked for, made of its arguments and of what was pasted.
+//! Servers that `upstream add` was asked for, made of its arguments and of what was pasted.
 
 use std::path::Path;
 

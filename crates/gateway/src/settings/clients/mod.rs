@@ -1,4 +1,4 @@
-//! What clients write, in the words of this program: files, entries of servers, their names, and files of variables.
+//! Configurations of clients, in the words of this program: files, entries of servers, their names, and files of variables.
 
 pub(super) mod entries;
 pub(super) mod env_file;

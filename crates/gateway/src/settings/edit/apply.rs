@@ -1,4 +1,4 @@
-//! What a change makes of the text of a file. Nothing here reads or writes files.
+//! Text of a file after a change. Nothing here reads or writes files.
 
 use jsonc_parser::ast::{Object, Value};
 use serde_json::{Map, Value as Json, json};

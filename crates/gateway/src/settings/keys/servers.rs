@@ -144,7 +144,7 @@ pub enum Trust {
     Manual,
 }
 
-/// What becomes of arguments that do not match the schema of a tool.
+/// Treatment of arguments that do not match the schema of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ArgumentCheck {
@@ -176,7 +176,7 @@ impl ServerSettings {
         (!self.problems.is_empty()).then(|| self.problems.join("; "))
     }
 
-    /// What a person has to do so that one of its tools is enabled, in words that follow "a person has to".
+    /// Remedy for one of its tools that is disabled, in words that follow "a person has to".
     pub(crate) fn how_to_enable(&self, tool: &str) -> &'static str {
         let is_named = |names: &Vec<String>| names.iter().any(|name| name == tool);
         if is_named(&self.disabled_tools) {

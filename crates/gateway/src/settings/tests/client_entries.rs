@@ -14,7 +14,7 @@ fn settings(config: &str) -> Settings {
     scene.settings()
 }
 
-/// What an entry is here, as `config show` has it; what is said of it without its place; the number of its problems.
+/// Meaning of an entry, as `config show` has it; what is said of it without its place; the number of its problems.
 #[track_caller]
 fn check(entry: &str, expected: &Value, warnings: &[&str]) {
     let config = format!("{{ \"mcpServers\": {{ \"a\": {entry} }} }}");
@@ -32,7 +32,7 @@ fn check(entry: &str, expected: &Value, warnings: &[&str]) {
     assert_eq!(said, warnings, "{entry}");
 }
 
-/// What a remark says behind the file, its line and column, and the entry.
+/// Words of a remark behind the file, its line and column, and the entry.
 fn after_place(said: &str) -> &str {
     let (_, said) = said.split_once("mcpServers.a: ").unwrap_or(("", said));
     said
